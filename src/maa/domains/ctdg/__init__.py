@@ -1,0 +1,1 @@
+"""Continuous-time dynamic graphs (CTDG): the paper's core study."""

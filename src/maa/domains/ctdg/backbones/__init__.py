@@ -1,0 +1,1 @@
+"""Backbones of the CTDG domain, one module each, reached by name."""
