@@ -1,0 +1,110 @@
+"""A finished tiny study, made once by the real Snakefile, and copies of it to edit."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = ("Snakefile", "environment.yml", "config", "src", "workflow")
+TINY = {
+    "domains": {
+        "ctdg": {
+            "datasets": ["planted"],
+            "seeds": [7, 17],
+            "prepare": {"window": 1500, "history": 8},
+            "fit": {"epochs": 1},
+            "models": {"tgat": {"hidden": 16}, "craft": {"hidden": 16}},
+            "probe": {"trees": 5},
+        }
+    },
+    "inference": {"draws": 500},
+}
+
+
+@dataclass
+class Study:
+    """A copy of the project's tree in which a study is run, edited and run again."""
+
+    root: Path
+    config: Path
+
+    def snakemake(self, *options: str, **environment: str) -> str:
+        """Run Snakemake here and return what it prints; it must succeed."""
+        done = self.attempt(*options, **environment)
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    def attempt(
+        self, *options: str, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run Snakemake here, whatever comes of it."""
+        command = [sys.executable, "-m", "snakemake", "--cores", "2"]
+        command += ["--configfile", str(self.config), *options]
+        inherited = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+        return subprocess.run(
+            command,
+            cwd=self.root,
+            env=inherited | environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=900,
+        )
+
+    def edit(self, path: str, old: str, new: str) -> None:
+        """Replace a piece of text that stands exactly once in a file."""
+        file = self.root / path
+        text = file.read_text(encoding="utf-8")
+        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {path}"
+        file.write_text(text.replace(old, new), encoding="utf-8")
+
+    def configure(self, change: Callable[[dict], object]) -> None:
+        """Change the study's own configuration file."""
+        value = yaml.safe_load(self.config.read_text())
+        change(value)
+        self.config.write_text(yaml.safe_dump(value))
+
+    def planned(self, *options: str) -> dict[str, list[dict[str, str]]]:
+        """Return the jobs of a dry run: rule name to the options of each command."""
+        output = self.snakemake("--dry-run", "--printshellcmds", *options)
+        jobs: dict[str, list[dict[str, str]]] = {}
+        for script, rest in re.findall(r"scripts/(\w+)\.py' (.*)", output):
+            found = dict(re.findall(r"--([a-z]+) ([^\s'\"]+)", rest))
+            jobs.setdefault(script, []).append(found)
+        return jobs
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """The tiny study, run to its end (do not edit: take `study`)."""
+    root = tmp_path_factory.mktemp("study") / "tree"
+    root.mkdir()
+    for part in PARTS:
+        source = ROOT / part
+        if source.is_dir():
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(source, root / part, ignore=ignored)
+        else:
+            shutil.copy2(source, root / part)
+    config = root / "tiny.yaml"
+    config.write_text(yaml.safe_dump(TINY))
+    study = Study(root, config)
+    study.snakemake()
+    return study
+
+
+@pytest.fixture
+def study(finished: Study, tmp_path: Path) -> Study:
+    """A copy of the finished tiny study that a test may edit."""
+    root = tmp_path / "copy"
+    shutil.copytree(finished.root, root)
+    return Study(root, root / "tiny.yaml")

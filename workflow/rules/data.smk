@@ -1,0 +1,63 @@
+"""From a public file to the data that all runs share."""
+
+
+rule download:
+    output:
+        "data/raw/{domain}/{dataset}/source.json",
+    log:
+        "logs/download/{domain}/{dataset}.log",
+    retries: 1
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        entry=get_entry,
+        code=code("download.py"),
+    message:
+        "Get {wildcards.dataset} from a mirror or the internet"
+    shell:
+        "python '{workflow.basedir}/workflow/scripts/download.py'"
+        " --domain {wildcards.domain} --dataset {wildcards.dataset}"
+        " --entry {params.entry:q} --output {output} > {log} 2>&1"
+
+
+rule prepare:
+    input:
+        source=rules.download.output,
+    output:
+        stream="data/prepared/{domain}/{dataset}/stream.safetensors",
+        summary="data/prepared/{domain}/{dataset}/summary.json",
+    log:
+        "logs/prepare/{domain}/{dataset}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        entry=get_entry,
+        settings=settings("prepare"),
+        code=code("prepare.py", stages=["prepare"]),
+    message:
+        "Cut {wildcards.dataset} into windows, splits and queries"
+    shell:
+        "python '{workflow.basedir}/workflow/scripts/prepare.py'"
+        " --domain {wildcards.domain} --source {input.source}"
+        " --entry {params.entry:q} --settings {params.settings:q}"
+        " --stream {output.stream} --summary {output.summary} > {log} 2>&1"
+
+
+rule targets:
+    input:
+        stream=rules.prepare.output.stream,
+    output:
+        "data/prepared/{domain}/{dataset}/targets.parquet",
+    log:
+        "logs/targets/{domain}/{dataset}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        code=code("targets.py", stages=["targets"]),
+    message:
+        "Compute the recovery targets of {wildcards.dataset}"
+    shell:
+        "python '{workflow.basedir}/workflow/scripts/targets.py'"
+        " --domain {wildcards.domain} --stream {input.stream}"
+        " --targets {output} > {log} 2>&1"

@@ -1,0 +1,67 @@
+"""Figures and tables, each with the table behind it."""
+
+
+rule figure:
+    input:
+        unpack(get_figure_input),
+    output:
+        pdf="results/figures/{figure}.pdf",
+        png=report(
+            "results/figures/{figure}.png",
+            caption="../report/{figure}.rst",
+            category="Figures",
+            labels={"figure": "{figure}", "form": "picture"},
+        ),
+        csv=report(
+            "results/figures/{figure}.csv",
+            caption="../report/{figure}.rst",
+            category="Figures",
+            labels={"figure": "{figure}", "form": "numbers"},
+        ),
+    log:
+        "logs/figure/{figure}.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        code=code("figure.py", module="maa.figures.{figure}"),
+    message:
+        "Draw {wildcards.figure}"
+    shell:
+        "python '{workflow.basedir}/workflow/scripts/figure.py'"
+        " --figure {wildcards.figure} --inference results/inference"
+        " --pdf {output.pdf} --png {output.png} --csv {output.csv} > {log} 2>&1"
+
+
+rule table:
+    input:
+        rules.infer.output,
+    output:
+        pdf="results/tables/{table}.pdf",
+        png=report(
+            "results/tables/{table}.png",
+            caption="../report/{table}.rst",
+            category="Tables",
+            labels={"table": "{table}", "form": "picture"},
+        ),
+        csv=report(
+            "results/tables/{table}.csv",
+            caption="../report/{table}.rst",
+            category="Tables",
+            labels={"table": "{table}", "form": "numbers"},
+        ),
+        html="results/tables/{table}.html",
+    log:
+        "logs/table/{table}.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        code=code("table.py", module="maa.figures.{table}"),
+    message:
+        "Set {wildcards.table}"
+    shell:
+        "python '{workflow.basedir}/workflow/scripts/table.py'"
+        " --table {wildcards.table} --inference results/inference"
+        " --pdf {output.pdf} --png {output.png} --csv {output.csv}"
+        " --html {output.html} > {log} 2>&1"

@@ -1,0 +1,48 @@
+"""From the measurements of all runs to tested effects."""
+
+
+rule collect:
+    input:
+        probe=get_grid(rules.probe.output[0]),
+        behaviour=get_grid(rules.behave.output.behaviour),
+        utility=get_grid(rules.behave.output.utility),
+    output:
+        "results/measurements.parquet",
+    log:
+        "logs/collect.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        grid=get_study,
+        code=code("collect.py"),
+    message:
+        "Gather the measurements of all runs"
+    shell:
+        "python '{workflow.basedir}/workflow/scripts/collect.py'"
+        " --runs results/runs --grid {params.grid:q}"
+        " --output {output} > {log} 2>&1"
+
+
+rule infer:
+    input:
+        rules.collect.output,
+    output:
+        cells="results/inference/cells.parquet",
+        aggregate="results/inference/aggregate.parquet",
+        statistics="results/inference/statistics.parquet",
+    log:
+        "logs/infer.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        settings=get_inference_settings,
+        code=code("infer.py"),
+    message:
+        "Test the paired effects"
+    shell:
+        "python '{workflow.basedir}/workflow/scripts/infer.py'"
+        " --measurements {input} --settings {params.settings:q}"
+        " --cells {output.cells} --aggregate {output.aggregate}"
+        " --statistics {output.statistics} > {log} 2>&1"

@@ -1,0 +1,51 @@
+"""What can be read out of a frozen representation."""
+
+
+rule probe:
+    input:
+        representation=rules.represent.output,
+        targets=rules.targets.output,
+    output:
+        RUN + "probe.parquet",
+    log:
+        f"logs/probe/{RUN_LOG}.log",
+    benchmark:
+        f"results/benchmarks/probe/{RUN_LOG}.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 1
+    params:
+        settings=settings("probe"),
+        code=code("probe.py"),
+    message:
+        "Probe {wildcards.backbone} with {wildcards.operator} on {wildcards.dataset},"
+        " seed {wildcards.seed}"
+    shell:
+        "python '{workflow.basedir}/workflow/scripts/probe.py'"
+        " --representation {input.representation} --targets {input.targets}"
+        " --seed {wildcards.seed} --settings {params.settings:q}"
+        " --threads {threads} --output {output} > {log} 2>&1"
+
+
+rule calibrate_trees:
+    """Compare forest settings on validation queries (not a part of `all`)."""
+    input:
+        representation=rules.represent.output,
+        targets=rules.targets.output,
+    output:
+        RUN + "calibration.csv",
+    log:
+        f"logs/calibrate_trees/{RUN_LOG}.log",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    params:
+        settings=settings("probe"),
+        code=code("calibrate_trees.py"),
+    message:
+        "Compare forest settings on {wildcards.dataset}'s validation queries"
+    shell:
+        "python '{workflow.basedir}/workflow/scripts/calibrate_trees.py'"
+        " --representation {input.representation} --targets {input.targets}"
+        " --seed {wildcards.seed} --settings {params.settings:q}"
+        " --threads {threads} --output {output} > {log} 2>&1"

@@ -1,0 +1,38 @@
+"""The verdicts."""
+
+
+rule claims:
+    input:
+        claims=ROOT / "config" / "claims.yaml",
+        measurements=rules.collect.output,
+        cells=rules.infer.output.cells,
+        aggregate=rules.infer.output.aggregate,
+        statistics=rules.infer.output.statistics,
+    output:
+        table="results/claims.parquet",
+        csv=report(
+            "results/claims.csv",
+            caption="../report/claims.rst",
+            category="Claims",
+            labels={"claims": "all", "form": "numbers"},
+        ),
+        page=report(
+            "results/claims.html",
+            caption="../report/claims.rst",
+            category="Claims",
+            labels={"claims": "all", "form": "page"},
+        ),
+    log:
+        "logs/claims.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        code=code("claims.py"),
+    message:
+        "Hold the measurements against the papers' claims"
+    shell:
+        "python '{workflow.basedir}/workflow/scripts/claims.py'"
+        " --claims {input.claims:q} --inference results/inference"
+        " --table {output.table} --csv {output.csv} --page {output.page}"
+        " > {log} 2>&1"

@@ -1,0 +1,89 @@
+"""One run: train a model, freeze it, read out its representations and behaviour."""
+
+RUN = "results/runs/{domain}/{dataset}/{backbone}/{operator}/{seed}/"
+RUN_LOG = "{domain}/{dataset}/{backbone}/{operator}/{seed}"
+
+
+rule train:
+    input:
+        stream=rules.prepare.output.stream,
+    output:
+        model=RUN + "model.safetensors",
+        curve=RUN + "training.parquet",
+    log:
+        f"logs/train/{RUN_LOG}.log",
+    benchmark:
+        f"results/benchmarks/train/{RUN_LOG}.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 1
+    params:
+        settings=settings("fit", model=True, device=True),
+        code=code("train.py", stages=["fit"], backbone=True),
+    message:
+        "Train {wildcards.backbone} with {wildcards.operator} on {wildcards.dataset},"
+        " seed {wildcards.seed}"
+    shell:
+        "python '{workflow.basedir}/workflow/scripts/train.py'"
+        " --domain {wildcards.domain} --backbone {wildcards.backbone}"
+        " --operator {wildcards.operator} --seed {wildcards.seed}"
+        " --stream {input.stream} --settings {params.settings:q}"
+        " --threads {threads} --model {output.model} --curve {output.curve}"
+        " > {log} 2>&1"
+
+
+rule represent:
+    input:
+        stream=rules.prepare.output.stream,
+        model=rules.train.output.model,
+    output:
+        RUN + "representation.safetensors",
+    log:
+        f"logs/represent/{RUN_LOG}.log",
+    benchmark:
+        f"results/benchmarks/represent/{RUN_LOG}.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 1
+    params:
+        settings=settings("represent", model=True, device=True),
+        code=code("represent.py", stages=["represent"], backbone=True),
+    message:
+        "Read Z of {wildcards.backbone} with {wildcards.operator} on"
+        " {wildcards.dataset}, seed {wildcards.seed}"
+    shell:
+        "python '{workflow.basedir}/workflow/scripts/represent.py'"
+        " --domain {wildcards.domain} --backbone {wildcards.backbone}"
+        " --operator {wildcards.operator}"
+        " --stream {input.stream} --model {input.model}"
+        " --settings {params.settings:q} --threads {threads}"
+        " --representation {output} > {log} 2>&1"
+
+
+rule behave:
+    input:
+        stream=rules.prepare.output.stream,
+        model=rules.train.output.model,
+    output:
+        behaviour=RUN + "behaviour.parquet",
+        utility=RUN + "utility.parquet",
+    log:
+        f"logs/behave/{RUN_LOG}.log",
+    benchmark:
+        f"results/benchmarks/behave/{RUN_LOG}.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 1
+    params:
+        settings=settings("behave", model=True, device=True),
+        code=code("behave.py", stages=["behave", "utility"], backbone=True),
+    message:
+        "Score {wildcards.backbone} with {wildcards.operator} on {wildcards.dataset},"
+        " seed {wildcards.seed}"
+    shell:
+        "python '{workflow.basedir}/workflow/scripts/behave.py'"
+        " --domain {wildcards.domain} --backbone {wildcards.backbone}"
+        " --operator {wildcards.operator}"
+        " --stream {input.stream} --model {input.model}"
+        " --settings {params.settings:q} --threads {threads}"
+        " --behaviour {output.behaviour} --utility {output.utility} > {log} 2>&1"
