@@ -99,5 +99,5 @@ def test_a_new_import_is_picked_up(tree: Path) -> None:
 
 
 def test_a_module_that_is_not_there_is_an_error(tree: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="pack.nothing"):
+    with pytest.raises(FileNotFoundError, match=r"pack\.nothing"):
         fingerprint(tree, "pack.nothing")

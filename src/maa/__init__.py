@@ -1,1 +1,1 @@
-"""Mass-aware attention: the operators, and what it takes to reproduce the papers on them."""
+"""Mass-aware attention: the operators, and the papers that they come from."""
