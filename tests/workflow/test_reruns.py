@@ -182,7 +182,6 @@ KEYS: dict[str, tuple[Any, dict[str, int]]] = {
     "inference.baseline": ("p1.10", TESTED),
     "inference.treatment": ("p1.00", TESTED),
     "inference.draws": (600, TESTED),
-    "inference.confidence": (0.9, TESTED),
     "inference.seed": (2, TESTED),
 }
 

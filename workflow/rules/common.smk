@@ -10,10 +10,12 @@ SOURCE = ROOT / "src"
 SCHEMAS = ROOT / "workflow" / "schemas"
 
 # Scripts import the library of this very tree, and run in the Python that runs this.
+PYTHON = Path(sys.executable).parent
 sys.path.insert(0, str(SOURCE))
-os.environ["PYTHONPATH"] = str(SOURCE)
-os.environ["PATH"] = os.pathsep.join(
-    [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+os.environ.update(
+    PYTHONPATH=str(SOURCE),
+    MAA_SCRIPTS=str(ROOT / "workflow" / "scripts"),
+    PATH=os.pathsep.join([str(PYTHON), os.environ.get("PATH", "")]),
 )
 
 from maa.config import check, load
@@ -75,7 +77,8 @@ except UserError as error:
     fail(error)
 
 if config["mirror"]:
-    os.environ["MAA_DATA_MIRROR"] = str(Path(config["mirror"]).expanduser().resolve())
+    folder = Path(config["mirror"]).expanduser().resolve()
+    os.environ.update(MAA_DATA_MIRROR=str(folder))
 
 
 def values(key):
@@ -127,9 +130,22 @@ def settings(stage, model=False, device=False):
     return get_settings
 
 
-def get_entry(wildcards):
-    """Return a data set's registry entry as JSON."""
-    return json.dumps(REGISTRY[wildcards.domain][wildcards.dataset], sort_keys=True)
+def entry(*keys):
+    """Return a params function: some keys of a data set's registry entry, as JSON."""
+
+    def get_entry(wildcards):
+        found = REGISTRY[wildcards.domain][wildcards.dataset]
+        chosen = {key: found[key] for key in keys if key in found}
+        return json.dumps(chosen, sort_keys=True)
+
+    return get_entry
+
+
+def get_prepare_code(wildcards):
+    """Return the hashes of `prepare`; only generated data depends on the generator."""
+    made = "generated" in REGISTRY[wildcards.domain][wildcards.dataset]
+    stages = ["prepare", "generate"] if made else ["prepare"]
+    return code("prepare.py", stages=stages)(wildcards)
 
 
 def get_grid(pattern):
@@ -145,14 +161,14 @@ def get_grid(pattern):
     ]
 
 
-def get_study(wildcards):
-    """Return the grid of runs as JSON (too many file names for a command line)."""
+def get_grids(wildcards):
+    """Return the grids of runs as JSON (too many file names for a command line)."""
     axes = ("datasets", "backbones", "operators", "seeds")
-    study = {
-        domain: {axis: study[axis] for axis in axes}
+    grids = [
+        {"domain": domain} | {axis: study[axis] for axis in axes}
         for domain, study in config["domains"].items()
-    }
-    return json.dumps(study, sort_keys=True)
+    ]
+    return json.dumps({"grids": grids}, sort_keys=True)
 
 
 def get_all_targets(wildcards):

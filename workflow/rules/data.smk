@@ -11,12 +11,12 @@ rule download:
     conda:
         "../../environment.yml"
     params:
-        entry=get_entry,
+        entry=entry("sources", "generated"),
         code=code("download.py"),
     message:
         "Get {wildcards.dataset} from a mirror or the internet"
     shell:
-        "python '{workflow.basedir}/workflow/scripts/download.py'"
+        'python "$MAA_SCRIPTS/download.py"'
         " --domain {wildcards.domain} --dataset {wildcards.dataset}"
         " --entry {params.entry:q} --output {output} > {log} 2>&1"
 
@@ -32,13 +32,13 @@ rule prepare:
     conda:
         "../../environment.yml"
     params:
-        entry=get_entry,
+        entry=entry("bipartite", "counts"),
         settings=settings("prepare"),
-        code=code("prepare.py", stages=["prepare"]),
+        code=get_prepare_code,
     message:
         "Cut {wildcards.dataset} into windows, splits and queries"
     shell:
-        "python '{workflow.basedir}/workflow/scripts/prepare.py'"
+        'python "$MAA_SCRIPTS/prepare.py"'
         " --domain {wildcards.domain} --source {input.source}"
         " --entry {params.entry:q} --settings {params.settings:q}"
         " --stream {output.stream} --summary {output.summary} > {log} 2>&1"
@@ -58,6 +58,6 @@ rule targets:
     message:
         "Compute the recovery targets of {wildcards.dataset}"
     shell:
-        "python '{workflow.basedir}/workflow/scripts/targets.py'"
+        'python "$MAA_SCRIPTS/targets.py"'
         " --domain {wildcards.domain} --stream {input.stream}"
         " --targets {output} > {log} 2>&1"

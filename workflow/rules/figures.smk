@@ -28,7 +28,7 @@ rule figure:
     message:
         "Draw {wildcards.figure}"
     shell:
-        "python '{workflow.basedir}/workflow/scripts/figure.py'"
+        'python "$MAA_SCRIPTS/figure.py"'
         " --figure {wildcards.figure} --inference results/inference"
         " --pdf {output.pdf} --png {output.png} --csv {output.csv} > {log} 2>&1"
 
@@ -61,7 +61,7 @@ rule table:
     message:
         "Set {wildcards.table}"
     shell:
-        "python '{workflow.basedir}/workflow/scripts/table.py'"
+        'python "$MAA_SCRIPTS/table.py"'
         " --table {wildcards.table} --inference results/inference"
         " --pdf {output.pdf} --png {output.png} --csv {output.csv}"
         " --html {output.html} > {log} 2>&1"

@@ -14,13 +14,13 @@ rule collect:
     conda:
         "../../environment.yml"
     params:
-        grid=get_study,
+        grids=get_grids,
         code=code("collect.py"),
     message:
         "Gather the measurements of all runs"
     shell:
-        "python '{workflow.basedir}/workflow/scripts/collect.py'"
-        " --runs results/runs --grid {params.grid:q}"
+        'python "$MAA_SCRIPTS/collect.py"'
+        " --root results/runs --settings {params.grids:q}"
         " --output {output} > {log} 2>&1"
 
 
@@ -42,7 +42,7 @@ rule infer:
     message:
         "Test the paired effects"
     shell:
-        "python '{workflow.basedir}/workflow/scripts/infer.py'"
+        'python "$MAA_SCRIPTS/infer.py"'
         " --measurements {input} --settings {params.settings:q}"
         " --cells {output.cells} --aggregate {output.aggregate}"
         " --statistics {output.statistics} > {log} 2>&1"

@@ -6,11 +6,11 @@ rule probe:
         representation=rules.represent.output,
         targets=rules.targets.output,
     output:
-        RUN + "probe.parquet",
+        f"results/runs/{RUN}/probe.parquet",
     log:
-        f"logs/probe/{RUN_LOG}.log",
+        f"logs/probe/{RUN}.log",
     benchmark:
-        f"results/benchmarks/probe/{RUN_LOG}.tsv"
+        f"results/benchmarks/probe/{RUN}.tsv"
     conda:
         "../../environment.yml"
     threads: 1
@@ -21,7 +21,7 @@ rule probe:
         "Probe {wildcards.backbone} with {wildcards.operator} on {wildcards.dataset},"
         " seed {wildcards.seed}"
     shell:
-        "python '{workflow.basedir}/workflow/scripts/probe.py'"
+        'python "$MAA_SCRIPTS/probe.py"'
         " --representation {input.representation} --targets {input.targets}"
         " --seed {wildcards.seed} --settings {params.settings:q}"
         " --threads {threads} --output {output} > {log} 2>&1"
@@ -33,9 +33,9 @@ rule calibrate_trees:
         representation=rules.represent.output,
         targets=rules.targets.output,
     output:
-        RUN + "calibration.csv",
+        f"results/runs/{RUN}/calibration.csv",
     log:
-        f"logs/calibrate_trees/{RUN_LOG}.log",
+        f"logs/calibrate_trees/{RUN}.log",
     conda:
         "../../environment.yml"
     threads: 1
@@ -45,7 +45,7 @@ rule calibrate_trees:
     message:
         "Compare forest settings on {wildcards.dataset}'s validation queries"
     shell:
-        "python '{workflow.basedir}/workflow/scripts/calibrate_trees.py'"
+        'python "$MAA_SCRIPTS/calibrate_trees.py"'
         " --representation {input.representation} --targets {input.targets}"
         " --seed {wildcards.seed} --settings {params.settings:q}"
         " --threads {threads} --output {output} > {log} 2>&1"

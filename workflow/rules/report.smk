@@ -4,7 +4,7 @@
 rule claims:
     input:
         claims=ROOT / "config" / "claims.yaml",
-        measurements=rules.collect.output,
+        schema=SCHEMAS / "claims.schema.yaml",
         cells=rules.infer.output.cells,
         aggregate=rules.infer.output.aggregate,
         statistics=rules.infer.output.statistics,
@@ -32,7 +32,8 @@ rule claims:
     message:
         "Hold the measurements against the papers' claims"
     shell:
-        "python '{workflow.basedir}/workflow/scripts/claims.py'"
-        " --claims {input.claims:q} --inference results/inference"
-        " --table {output.table} --csv {output.csv} --page {output.page}"
+        'python "$MAA_SCRIPTS/claims.py"'
+        " --claims {input.claims:q} --schema {input.schema:q} --cells {input.cells}"
+        " --aggregate {input.aggregate} --statistics {input.statistics}"
+        " --parquet {output.table} --csv {output.csv} --html {output.page}"
         " > {log} 2>&1"

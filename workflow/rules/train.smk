@@ -1,19 +1,18 @@
 """One run: train a model, freeze it, read out its representations and behaviour."""
 
-RUN = "results/runs/{domain}/{dataset}/{backbone}/{operator}/{seed}/"
-RUN_LOG = "{domain}/{dataset}/{backbone}/{operator}/{seed}"
+RUN = "{domain}/{dataset}/{backbone}/{operator}/{seed}"
 
 
 rule train:
     input:
         stream=rules.prepare.output.stream,
     output:
-        model=RUN + "model.safetensors",
-        curve=RUN + "training.parquet",
+        model=f"results/runs/{RUN}/model.safetensors",
+        curve=f"results/runs/{RUN}/training.parquet",
     log:
-        f"logs/train/{RUN_LOG}.log",
+        f"logs/train/{RUN}.log",
     benchmark:
-        f"results/benchmarks/train/{RUN_LOG}.tsv"
+        f"results/benchmarks/train/{RUN}.tsv"
     conda:
         "../../environment.yml"
     threads: 1
@@ -24,7 +23,7 @@ rule train:
         "Train {wildcards.backbone} with {wildcards.operator} on {wildcards.dataset},"
         " seed {wildcards.seed}"
     shell:
-        "python '{workflow.basedir}/workflow/scripts/train.py'"
+        'python "$MAA_SCRIPTS/train.py"'
         " --domain {wildcards.domain} --backbone {wildcards.backbone}"
         " --operator {wildcards.operator} --seed {wildcards.seed}"
         " --stream {input.stream} --settings {params.settings:q}"
@@ -37,11 +36,11 @@ rule represent:
         stream=rules.prepare.output.stream,
         model=rules.train.output.model,
     output:
-        RUN + "representation.safetensors",
+        f"results/runs/{RUN}/representation.safetensors",
     log:
-        f"logs/represent/{RUN_LOG}.log",
+        f"logs/represent/{RUN}.log",
     benchmark:
-        f"results/benchmarks/represent/{RUN_LOG}.tsv"
+        f"results/benchmarks/represent/{RUN}.tsv"
     conda:
         "../../environment.yml"
     threads: 1
@@ -52,7 +51,7 @@ rule represent:
         "Read Z of {wildcards.backbone} with {wildcards.operator} on"
         " {wildcards.dataset}, seed {wildcards.seed}"
     shell:
-        "python '{workflow.basedir}/workflow/scripts/represent.py'"
+        'python "$MAA_SCRIPTS/represent.py"'
         " --domain {wildcards.domain} --backbone {wildcards.backbone}"
         " --operator {wildcards.operator}"
         " --stream {input.stream} --model {input.model}"
@@ -65,12 +64,12 @@ rule behave:
         stream=rules.prepare.output.stream,
         model=rules.train.output.model,
     output:
-        behaviour=RUN + "behaviour.parquet",
-        utility=RUN + "utility.parquet",
+        behaviour=f"results/runs/{RUN}/behaviour.parquet",
+        utility=f"results/runs/{RUN}/utility.parquet",
     log:
-        f"logs/behave/{RUN_LOG}.log",
+        f"logs/behave/{RUN}.log",
     benchmark:
-        f"results/benchmarks/behave/{RUN_LOG}.tsv"
+        f"results/benchmarks/behave/{RUN}.tsv"
     conda:
         "../../environment.yml"
     threads: 1
@@ -81,7 +80,7 @@ rule behave:
         "Score {wildcards.backbone} with {wildcards.operator} on {wildcards.dataset},"
         " seed {wildcards.seed}"
     shell:
-        "python '{workflow.basedir}/workflow/scripts/behave.py'"
+        'python "$MAA_SCRIPTS/behave.py"'
         " --domain {wildcards.domain} --backbone {wildcards.backbone}"
         " --operator {wildcards.operator}"
         " --stream {input.stream} --model {input.model}"
