@@ -1,0 +1,1 @@
+"""Claims of the paper: stated beforehand, judged by rule, shown whatever they say."""

@@ -1,0 +1,1 @@
+"""From measurements to effects: cells, exact tests, Holm, bootstrap intervals."""

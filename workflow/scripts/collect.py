@@ -1,0 +1,48 @@
+"""Gather the runs' tables into one table of measurements.
+
+Reads the probe, utility and behaviour tables of runs, named one by one or as grids
+below a folder. Writes the measurements in long form (Parquet).
+"""
+
+import argparse
+from pathlib import Path
+
+from maa.cli import run, settings
+from maa.files import write_table
+from maa.inference.collect import expand, gather
+
+
+def parse() -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "files",
+        nargs="*",
+        type=Path,
+        help="run files: .../domain/dataset/backbone/operator/seed/name.parquet",
+    )
+    parser.add_argument(
+        "--root", type=Path, default=Path("results/runs"), help="folder of all runs"
+    )
+    parser.add_argument(
+        "--settings",
+        type=settings,
+        default={},
+        help=(
+            'JSON: {"grids": [{"domain", "datasets", "backbones", "operators", '
+            '"seeds"}]}, whose runs below the root are gathered too'
+        ),
+    )
+    parser.add_argument("--output", type=Path, required=True, help="measurements")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Gather and write."""
+    arguments = parse()
+    grids = expand(arguments.root, arguments.settings.get("grids", []))
+    write_table(arguments.output, gather([*arguments.files, *grids]))
+
+
+if __name__ == "__main__":
+    run(main)
