@@ -1,0 +1,1 @@
+"""The data sets' registry, their download and its verification."""
