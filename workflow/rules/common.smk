@@ -187,6 +187,9 @@ def get_inference_settings(wildcards):
 
 def get_figure_input(wildcards):
     """Return what a figure is drawn from; Fig. 2 shows the operator itself."""
-    if wildcards.figure == "fig2":
-        return []
-    return rules.infer.output
+    return {} if wildcards.figure == "fig2" else dict(rules.infer.output.items())
+
+
+def as_options(wildcards, input):
+    """Return named inputs as command line options."""
+    return " ".join(f"--{name} {path}" for name, path in input.items())

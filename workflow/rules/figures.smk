@@ -24,18 +24,20 @@ rule figure:
     conda:
         "../../environment.yml"
     params:
+        inputs=as_options,
         code=code("figure.py", module="maa.figures.{figure}"),
     message:
         "Draw {wildcards.figure}"
     shell:
         'python "$MAA_SCRIPTS/figure.py"'
-        " --figure {wildcards.figure} --inference results/inference"
+        " --figure {wildcards.figure} {params.inputs}"
         " --pdf {output.pdf} --png {output.png} --csv {output.csv} > {log} 2>&1"
 
 
 rule table:
     input:
-        rules.infer.output,
+        aggregate=rules.infer.output.aggregate,
+        statistics=rules.infer.output.statistics,
     output:
         pdf="results/tables/{table}.pdf",
         png=report(
@@ -62,6 +64,7 @@ rule table:
         "Set {wildcards.table}"
     shell:
         'python "$MAA_SCRIPTS/table.py"'
-        " --table {wildcards.table} --inference results/inference"
+        " --table {wildcards.table} --aggregate {input.aggregate}"
+        " --statistics {input.statistics}"
         " --pdf {output.pdf} --png {output.png} --csv {output.csv}"
         " --html {output.html} > {log} 2>&1"
