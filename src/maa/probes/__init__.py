@@ -1,0 +1,1 @@
+"""Probes: what a frozen representation holds of statistics of the data."""
