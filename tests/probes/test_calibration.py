@@ -16,13 +16,17 @@ BASE = ProbeSettings(trees=10)
 def test_every_combination_is_compared_on_targets_that_vary(data: ProbeData) -> None:
     table = calibrate_forest(data, BASE, GRID, seed=7)
     assert list(table.columns) == [
-        *("joint", "max_features", "inputs", "targets", "mean_r2", "cpu_seconds")
+        *("joint", "max_features", "trees"),
+        *("inputs", "targets", "mean_r2", "cpu_seconds"),
     ]
-    assert len(table) == 2 * 3 * 2
+    assert len(table) == 2 * 3 * 2 * 2
     assert (table["targets"] == 3).all()
     assert (table["cpu_seconds"] > 0).all()
-    row = table.query("joint == 'False' and max_features == '0.333' and inputs == 'zc'")
-    settings = replace(BASE, joint=False, max_features=1 / 3)
+    row = table.query(
+        "joint == 'False' and max_features == '0.333' and trees == '25'"
+        " and inputs == 'zc'"
+    )
+    settings = replace(BASE, joint=False, max_features=1 / 3, trees=25)
     inputs, targets = data.inputs("zc"), data.targets[:, :3]
     expected = recover("extratrees", inputs, targets, settings, seed=7).mean()
     assert row["mean_r2"].item() == pytest.approx(expected)

@@ -153,7 +153,7 @@ def test_every_setting_of_the_forest_reaches_it(data: ProbeData) -> None:
     inputs, known = data.inputs("z"), data.targets[:280, :1]
     base = predict("extratrees", inputs, known, SETTINGS, seed=7)
     options = {"trees": 31, "min_samples_leaf": 6, "max_features": 1.0}
-    for name, value in {**options, "max_samples": 0.5}.items():
+    for name, value in options.items():
         settings = replace(SETTINGS, **{name: value})
         assert not np.allclose(
             predict("extratrees", inputs, known, settings, seed=7), base

@@ -11,9 +11,9 @@ from maa.probes.settings import ProbeSettings, parse_settings
 def test_absent_settings_keep_their_default() -> None:
     assert parse_settings({}) == ProbeSettings()
     values = {"train_fraction": 0.5, "ridge_alpha": 0, "trees": 10, "joint": False}
-    values |= {"min_samples_leaf": 1, "max_features": 0.33, "max_samples": 0.25}
-    assert parse_settings(values) == ProbeSettings(0.5, 0, 10, 1, 0.33, False, 0.25)
-    assert parse_settings({"max_features": "log2", "max_samples": None}).trees == 200
+    values |= {"min_samples_leaf": 1, "max_features": 0.33}
+    assert parse_settings(values) == ProbeSettings(0.5, 0, 10, 1, 0.33, False)
+    assert parse_settings({"max_features": "log2"}).trees == 200
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,6 @@ def test_absent_settings_keep_their_default() -> None:
         *[("trees", value) for value in (0, 2.5, True, "200")],
         *[("min_samples_leaf", value) for value in (0, 0.1)],
         *[("max_features", value) for value in ("all", 0, 1.5, None, float("nan"))],
-        *[("max_samples", value) for value in (0, 1.5, "half", True)],
         *[("joint", value) for value in (0, "yes", None)],
     ],
 )

@@ -31,7 +31,7 @@ def parse() -> argparse.Namespace:
         default={},
         help=(
             'JSON: {"train_fraction", "ridge_alpha", "trees", "min_samples_leaf", '
-            '"max_features", "joint", "max_samples"}; what is absent has its default'
+            '"max_features", "joint"}; what is absent has its default'
         ),
     )
     parser.add_argument("--seed", type=int, required=True, help="seed of the run")

@@ -48,8 +48,6 @@ def _forest(settings: ProbeSettings, seed: int, threads: int) -> ExtraTreesRegre
         n_estimators=settings.trees,
         min_samples_leaf=settings.min_samples_leaf,
         max_features=settings.max_features,
-        bootstrap=settings.max_samples is not None,
-        max_samples=settings.max_samples,
         random_state=seed,
         n_jobs=threads,
     )

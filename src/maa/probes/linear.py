@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import Ridge
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 
 from maa.probes.settings import ProbeSettings
 

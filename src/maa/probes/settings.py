@@ -21,8 +21,6 @@ class ProbeSettings:
         max_features: inputs tried at each split: "sqrt", "log2" or a share in (0, 1].
         joint: one forest for all targets, standardised so that each weighs the same
             in the choice of a split; or else one forest a target.
-        max_samples: share of the queries, in (0, 1], drawn with replacement for each
-            tree; None: each tree sees all of them once.
     """
 
     train_fraction: float = 0.7
@@ -31,7 +29,6 @@ class ProbeSettings:
     min_samples_leaf: int = 5
     max_features: float | str = "sqrt"
     joint: bool = True
-    max_samples: float | None = None
 
 
 def parse_settings(values: Mapping[str, Any]) -> ProbeSettings:
@@ -59,8 +56,6 @@ def _problem(key: str, value: Any) -> str | None:
     if key in ("trees", "min_samples_leaf"):
         whole = isinstance(value, int) and not isinstance(value, bool) and value >= 1
         return None if whole else "a whole number of at least 1"
-    if key == "max_samples" and value is None:
-        return None
     if key == "max_features" and isinstance(value, str):
         return None if value in ("sqrt", "log2") else "'sqrt', 'log2' or a share"
     if isinstance(value, bool) or not isinstance(value, int | float):
