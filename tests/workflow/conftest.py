@@ -77,7 +77,7 @@ class Study:
         """Return the jobs of a dry run: rule name to the options of each command."""
         output = self.snakemake("--dry-run", "--printshellcmds", *options)
         jobs: dict[str, list[dict[str, str]]] = {}
-        for script, rest in re.findall(r"scripts/(\w+)\.py' (.*)", output):
+        for script, rest in re.findall(r'MAA_SCRIPTS/(\w+)\.py"(.*)', output):
             found = dict(re.findall(r"--([a-z]+) ([^\s'\"]+)", rest))
             jobs.setdefault(script, []).append(found)
         return jobs

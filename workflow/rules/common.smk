@@ -43,6 +43,11 @@ def fail(sentence):
     sys.exit(f"error: {sentence}")
 
 
+def relative(*parts):
+    """Return a file of this tree as inputs are recorded, so that a copy is no change."""
+    return os.path.relpath(ROOT.joinpath(*parts))
+
+
 def check_configuration():
     """Check what no schema can: names that must agree with each other."""
     check(config, SCHEMAS / "config.schema.yaml", "the configuration")

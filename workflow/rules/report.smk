@@ -3,8 +3,8 @@
 
 rule claims:
     input:
-        claims=ROOT / "config" / "claims.yaml",
-        schema=SCHEMAS / "claims.schema.yaml",
+        claims=relative("config", "claims.yaml"),
+        schema=relative("workflow", "schemas", "claims.schema.yaml"),
         cells=rules.infer.output.cells,
         aggregate=rules.infer.output.aggregate,
         statistics=rules.infer.output.statistics,
