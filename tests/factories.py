@@ -28,6 +28,7 @@ MEASURES = {
     "auc_historical": 0.70,
     "context_margin": 0.54,
     "context_margin_absolute": 0.90,
+    "context_margin_probability": 0.45,
 }
 PROBES = {
     "r2_linear_z": 0.45,

@@ -53,6 +53,12 @@ ENDPOINTS: dict[str, tuple[Endpoint, ...]] = {
             "context_margin_absolute",
             primary=False,
         ),
+        Endpoint(
+            "context_margin_probability",
+            "Context margin, probability",
+            "context_margin_probability",
+            primary=False,
+        ),
     )
 }
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maa.attention import parse_operator
-from maa.domains.ctdg.behave import behave, derangement, margins
+from maa.domains.ctdg.behave import behave, derangement, exchanged
 from maa.errors import UserError
 from maa.files import write_tensors
 from tests.domains.ctdg.small_streams import (
@@ -61,9 +61,9 @@ def test_any_event_of_another_source_may_be_the_donor():
 
 
 def test_a_model_that_ignores_history_has_no_margin():
-    margin = margins(Transparent(0.0), random_stream(), np.random.default_rng(0))
-    assert len(margin) == 18
-    assert (margin == 0).all()
+    own, other = exchanged(Transparent(0.0), random_stream(), np.random.default_rng(0))
+    assert len(own) == 18
+    assert (own == other).all()
 
 
 # Test rows 4 (source 0) and 5 (source 1); each can only take the other's history.
@@ -75,8 +75,8 @@ PAIR = make_stream(
 
 
 def test_the_margin_by_hand():
-    margin = margins(Transparent(1.0), PAIR, np.random.default_rng(0))
-    assert margin.tolist() == [190.0 - 102.0, 102.0 - 190.0]
+    own, other = exchanged(Transparent(1.0), PAIR, np.random.default_rng(0))
+    assert (own - other).tolist() == [190.0 - 102.0, 102.0 - 190.0]
 
 
 def run(stream, scale, tmp_path):
@@ -92,21 +92,33 @@ def run(stream, scale, tmp_path):
     )
 
 
-def test_signed_and_absolute_means(tmp_path):
-    table = run(PAIR, 0.5, tmp_path)
-    assert table.measure.tolist() == ["context_margin", "context_margin_absolute"]
-    assert table.value.tolist() == [0.0, 44.0]
-    assert table.queries.tolist() == [2, 2]
+# Rows 4 to 6 are tested: two of source 0 and one of source 1, so that two are paired.
+UNEVEN = make_stream(
+    [0, 1, 0, 2, 0, 0, 1], [3, 4, 3, 3, 3, 4, 4], [0, 1, 10, 50, 100, 103, 104],
+    sources=3, nodes=5, depth=3, train_end=3, validation_end=4,
+)  # fmt: skip
+
+
+def test_signed_and_absolute_means_and_probabilities(tmp_path):
+    table = run(PAIR, 0.5, tmp_path).set_index("measure")
+    assert table.value["context_margin"] == 0.0
+    assert table.value["context_margin_absolute"] == 44.0
+    assert table.value["context_margin_probability"] == 0.0
+    assert table.queries.tolist() == [2, 2, 2]
+
+
+def test_the_probability_margin_is_the_mean_difference_of_sigmoids(tmp_path):
+    table = run(UNEVEN, 0.01, tmp_path).set_index("measure")
+    rng = np.random.default_rng(SETTINGS["seed"])
+    own, other = exchanged(Transparent(0.01), UNEVEN, rng)
+    expected = np.mean(1 / (1 + np.exp(-own)) - 1 / (1 + np.exp(-other)))
+    assert expected != 0
+    assert table.value["context_margin_probability"] == pytest.approx(expected)
 
 
 def test_queries_without_a_donor_are_left_out_and_counted(tmp_path):
-    # Of the three test events two are source 0's: only two can be paired.
-    stream = make_stream(
-        [0, 1, 0, 2, 0, 0, 1], [3, 4, 3, 3, 3, 4, 4], [0, 1, 10, 50, 100, 103, 104],
-        sources=3, nodes=5, depth=3, train_end=3, validation_end=4,
-    )  # fmt: skip
-    table = run(stream, 1.0, tmp_path)
-    assert table.queries.tolist() == [2, 2]
+    table = run(UNEVEN, 1.0, tmp_path)
+    assert table.queries.tolist() == [2, 2, 2]
 
 
 def test_one_source_alone_is_a_users_error(tmp_path):

@@ -2,7 +2,8 @@
 
 Paper 4.1 and 5.4: the score with the observed history minus the score with another
 source's. The paper names neither the rule of substitution nor the scale of the score;
-here they are a seeded derangement over sources and the logit.
+here they are a seeded derangement over sources and the logit; the same difference of
+probabilities is measured beside it.
 """
 
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from maa.attention import Operator
 from maa.devices import use
@@ -42,9 +44,10 @@ def behave(
         threads: CPU threads.
 
     Returns:
-        measure, value, queries: ``context_margin`` (the mean) and
-        ``context_margin_absolute`` (the mean of absolute values), and over how many
-        events.
+        measure, value, queries: ``context_margin`` (the mean difference of logits),
+        ``context_margin_absolute`` (the mean of its absolute values) and
+        ``context_margin_probability`` (the mean difference of the logits' sigmoids),
+        and over how many events.
 
     Raises:
         UserError: if all test events have the same source.
@@ -52,15 +55,18 @@ def behave(
     events = EventStream.load(stream)
     device = use(settings["device"], threads)
     trained = load(model, events, backbone, operator, settings["model"]).to(device)
-    margin = margins(trained, events, np.random.default_rng(settings["seed"]))
-    if len(margin) == 0:
+    rng = np.random.default_rng(settings["seed"])
+    observed, substituted = exchanged(trained, events, rng)
+    if len(observed) == 0:
         raise UserError(
             f"{stream}: no test event has another source's history to be compared "
             "with; the context margin needs two sources or more, so use a larger window"
         )
+    margin = observed - substituted
     values = {
         "context_margin": margin.mean(),
         "context_margin_absolute": np.abs(margin).mean(),
+        "context_margin_probability": np.mean(expit(observed) - expit(substituted)),
     }
     return pd.DataFrame(
         {
@@ -71,10 +77,12 @@ def behave(
     )
 
 
-def margins(
+def exchanged(
     model: Backbone, stream: EventStream, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """Return each test event's change of score; events without a donor are left out.
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return each test event's logit with its own and with another source's history.
+
+    Events without a donor are left out.
 
     A donor gives its neighbours and their ages at its own time; source, candidate and
     time stay the event's.
@@ -85,7 +93,8 @@ def margins(
     candidates = stream.destination[rows][:, None]
     observed = score(model, stream, rows, candidates)
     substituted = score(model, stream, rows, candidates, history_rows=donors)
-    return (observed.astype(np.float64) - substituted).reshape(-1)
+    own, other = (scores.reshape(-1) for scores in (observed, substituted))
+    return own.astype(np.float64), other.astype(np.float64)
 
 
 def derangement(
