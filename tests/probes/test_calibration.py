@@ -23,10 +23,10 @@ def test_every_combination_is_compared_on_targets_that_vary(data: ProbeData) -> 
     assert (table["targets"] == 3).all()
     assert (table["cpu_seconds"] > 0).all()
     row = table.query(
-        "joint == 'False' and max_features == '0.333' and trees == '25'"
+        "joint == 'False' and max_features == '0.333' and trees == '12'"
         " and inputs == 'zc'"
     )
-    settings = replace(BASE, joint=False, max_features=1 / 3, trees=25)
+    settings = replace(BASE, joint=False, max_features=1 / 3, trees=12)
     inputs, targets = data.inputs("zc"), data.targets[:, :3]
     expected = recover("extratrees", inputs, targets, settings, seed=7).mean()
     assert row["mean_r2"].item() == pytest.approx(expected)

@@ -21,7 +21,7 @@ from maa.probes.split import constant_targets, split_at
 GRID: Mapping[str, Sequence[Any]] = {
     "joint": (True, False),
     "max_features": ("sqrt", 1 / 3, 1.0),
-    "trees": (25, 100),
+    "trees": (12, 25),
 }
 
 

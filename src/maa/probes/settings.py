@@ -25,10 +25,10 @@ class ProbeSettings:
 
     train_fraction: float = 0.7
     ridge_alpha: float = 1.0
-    trees: int = 200
+    trees: int = 25
     min_samples_leaf: int = 5
-    max_features: float | str = "sqrt"
-    joint: bool = True
+    max_features: float | str = 0.333
+    joint: bool = False
 
 
 def parse_settings(values: Mapping[str, Any]) -> ProbeSettings:

@@ -21,10 +21,12 @@ FloatArray = npt.NDArray[np.float64]
 DAY = 86_400.0
 # a source's mean gap as a share of the stream, and the gamma shape of its gaps, which
 # runs from bursts to clockwork; both are drawn log-uniformly
-GAP_SHARE = (0.001, 0.01)
+GAP_SHARE = (0.02, 0.2)
 GAP_SHAPE = (0.4, 40.0)
 # the longest part of the stream that one source can be active for
 LONGEST_LIFE = 0.9
+# by when every source is active: few test events then come from an unknown source
+LATEST_BIRTH = 0.6
 FEWEST = 2
 
 
@@ -169,7 +171,7 @@ def _times(
     last = np.append(starts[1:], len(owner)) - 1
     life = elapsed[last]
     fitted = np.minimum(life, LONGEST_LIFE) if planted else np.ones(sources)
-    born = rng.random(sources) * (1.0 - fitted)
+    born = rng.random(sources) * np.minimum(1.0 - fitted, LATEST_BIRTH)
     times: FloatArray = born[owner] + elapsed * (fitted / life)[owner]
     return times
 
