@@ -12,11 +12,14 @@ from jsonschema.exceptions import ValidationError, best_match
 
 from maa.errors import UserError
 
+# The loader in C is many times faster; PyYAML may have been built without it.
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
 
 def load(path: str | Path) -> Any:
     """Read a YAML file; a missing or broken one is a `UserError`."""
     try:
-        return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        return yaml.load(Path(path).read_text(encoding="utf-8"), LOADER)
     except FileNotFoundError as error:
         raise UserError(f"{path} is missing; give the path of a YAML file") from error
     except yaml.YAMLError as error:

@@ -15,7 +15,7 @@ from maa.probes.settings import ProbeSettings
 from maa.probes.split import constant_targets, split_at
 from tests.probes.planted import QUERIES, planted
 
-SETTINGS = ProbeSettings(trees=30)
+SETTINGS = ProbeSettings(trees=30, max_features="sqrt", joint=True)
 
 
 def r2(table: pd.DataFrame, probe: str, inputs: str, target: str) -> float:

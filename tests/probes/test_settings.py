@@ -13,7 +13,7 @@ def test_absent_settings_keep_their_default() -> None:
     values = {"train_fraction": 0.5, "ridge_alpha": 0, "trees": 10, "joint": False}
     values |= {"min_samples_leaf": 1, "max_features": 0.33}
     assert parse_settings(values) == ProbeSettings(0.5, 0, 10, 1, 0.33, False)
-    assert parse_settings({"max_features": "log2"}).trees == 200
+    assert parse_settings({"max_features": "log2"}).max_features == "log2"
 
 
 @pytest.mark.parametrize(
