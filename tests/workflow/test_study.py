@@ -1,4 +1,4 @@
-"""The whole workflow on a tiny study: what it leaves, and what it says when it fails."""
+"""The whole workflow on a tiny study: what it leaves, and how it fails."""
 
 import zipfile
 from pathlib import Path

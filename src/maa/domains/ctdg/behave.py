@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from maa.attention import Operator
-from maa.devices import use
 from maa.domains.ctdg.backbones.layers import Backbone
-from maa.domains.ctdg.scoring import load, score
+from maa.domains.ctdg.scoring import restore, score
 from maa.domains.ctdg.stream import EventStream
 from maa.errors import UserError
 
@@ -52,9 +51,7 @@ def behave(
     Raises:
         UserError: if all test events have the same source.
     """
-    events = EventStream.load(stream)
-    device = use(settings["device"], threads)
-    trained = load(model, events, backbone, operator, settings["model"]).to(device)
+    events, trained = restore(stream, model, backbone, operator, settings, threads)
     rng = np.random.default_rng(settings["seed"])
     observed, substituted = exchanged(trained, events, rng)
     if len(observed) == 0:

@@ -80,7 +80,7 @@ def read_events(source_json: str | Path, entry: Mapping[str, Any]) -> pd.DataFra
     if record["format"] == "generated":
         # By name, so that real data does not depend on the generator's code.
         generator = load_stage("ctdg", "generate")
-        events = generator.planted_stream(**record["parameters"])
+        events: pd.DataFrame = generator.planted_stream(**record["parameters"])
     else:
         file = record["files"][0]
         path = Path(source_json).parent / file["name"]

@@ -10,9 +10,8 @@ import torch
 from numpy.typing import NDArray
 
 from maa.attention import Operator
-from maa.devices import use
 from maa.domains.ctdg.backbones.layers import Backbone
-from maa.domains.ctdg.scoring import load, pieces
+from maa.domains.ctdg.scoring import pieces, restore
 from maa.domains.ctdg.stream import PARTS, EventStream, Queries
 
 
@@ -39,9 +38,7 @@ def represent(
         ``{part}_c`` [2m, k], log||m||_1 and log||m||_p for each layer and head with
         p = ``coordinates_p`` whatever the operator; ``{part}_score`` [2m].
     """
-    events = EventStream.load(stream)
-    device = use(settings["device"], threads)
-    trained = load(model, events, backbone, operator, settings["model"]).to(device)
+    events, trained = restore(stream, model, backbone, operator, settings, threads)
     read: dict[str, NDArray[np.float32]] = {}
     for part in PARTS:
         queries = events.queries(part)

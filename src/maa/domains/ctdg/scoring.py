@@ -10,6 +10,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from maa.attention import Operator
+from maa.devices import use
 from maa.domains.ctdg.backbones.layers import Backbone
 from maa.domains.ctdg.batches import Batch, collect
 from maa.domains.ctdg.stream import EventStream
@@ -57,6 +58,33 @@ def load(
     tensors = {name: torch.from_numpy(value) for name, value in weights.items()}
     model.load_state_dict(tensors)
     return model.eval()
+
+
+def restore(
+    stream: str | Path,
+    model: str | Path,
+    backbone: ModuleType,
+    operator: Operator,
+    settings: Mapping[str, Any],
+    threads: int,
+) -> tuple[EventStream, Backbone]:
+    """Read a prepared stream and the model that was trained on it, on its device.
+
+    Args:
+        stream: path of the prepared event stream.
+        model: path of the trained weights.
+        backbone: the backbone's module.
+        operator: the normalisation of the attention weights.
+        settings: ``device`` and ``model``, the backbone's own.
+        threads: CPU threads.
+
+    Raises:
+        UserError: as `load`, or if the device is missing.
+    """
+    events = EventStream.load(stream)
+    device = use(settings["device"], threads)
+    trained = load(model, events, backbone, operator, settings["model"])
+    return events, trained.to(device)
 
 
 def pieces(

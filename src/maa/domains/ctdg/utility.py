@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from maa.attention import Operator
-from maa.devices import use
-from maa.domains.ctdg.scoring import load, score
+from maa.domains.ctdg.scoring import restore, score
 from maa.domains.ctdg.stream import NEGATIVES, EventStream
 
 
@@ -39,9 +38,7 @@ def utility(
         queries, the number of events and negatives that were scored. Events without a
         negative of a kind are left out; a kind that no event has is NaN (0 queries).
     """
-    events = EventStream.load(stream)
-    device = use(settings["device"], threads)
-    trained = load(model, events, backbone, operator, settings["model"]).to(device)
+    events, trained = restore(stream, model, backbone, operator, settings, threads)
     rows = events.rows("test")
     observed = events.destination[rows]
     negatives = np.stack([events.negatives("test", kind) for kind in NEGATIVES], axis=1)
