@@ -67,7 +67,7 @@ def test_a_run_from_training_to_its_tables(files):
     inputs = pick(files, "stream", "model", "behaviour", "utility")
     done = call("behave.py", {"seed": 65537}, **inputs)
     assert done.returncode == 0, done.stderr
-    assert len(read_table(files["behaviour"])) == 2
+    assert len(read_table(files["behaviour"])) == 3
     utility = read_table(files["utility"]).set_index("measure")
     # The representation holds the scores that the primary AUC is made of.
     score = tensors["test_score"]

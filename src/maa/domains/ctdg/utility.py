@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from maa.attention import Operator
 from maa.domains.ctdg.scoring import restore, score
-from maa.domains.ctdg.stream import NEGATIVES, EventStream
+from maa.domains.ctdg.stream import NEGATIVES
 
 
 def utility(
