@@ -87,15 +87,10 @@ def write_run_files(measurements: pd.DataFrame, root: Path) -> list[Path]:
     keys = ["domain", "dataset", "backbone", "operator", "seed"]
     for key, rows in measurements.groupby(keys):
         folder = root.joinpath(*map(str, key))
-        margin = rows["measure"].str.startswith("context_margin")
         plain = rows["target"] == ""
-        for name, part in (
-            ("utility", rows[plain & ~margin]),
-            ("behaviour", rows[plain & margin]),
-        ):
-            table = part[["measure", "value"]].assign(queries=100)
-            paths.append(folder / f"{name}.parquet")
-            write_table(paths[-1], table)
+        paths.append(folder / "scores.parquet")
+        scores = rows.loc[plain, ["measure", "value"]].assign(queries=100)
+        write_table(paths[-1], scores)
         probe = rows[~plain].rename(columns={"value": "r2"})
         parts = probe["measure"].str.split("_", expand=True)
         probe = probe.assign(probe=parts[1], inputs=parts[2])

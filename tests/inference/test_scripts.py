@@ -67,10 +67,10 @@ def test_files_of_other_kinds_are_refused(runs):
 
 
 def test_a_file_without_its_column_is_named(tmp_path):
-    path = tmp_path / "ctdg/mooc/tgat/p1.10/7/utility.parquet"
+    path = tmp_path / "ctdg/mooc/tgat/p1.10/7/scores.parquet"
     path.parent.mkdir(parents=True)
     pd.DataFrame({"measure": ["auc_unseen"]}).to_parquet(path)
-    with pytest.raises(UserError, match=r"utility\.parquet lacks the column 'value'"):
+    with pytest.raises(UserError, match=r"scores\.parquet lacks the column 'value'"):
         read_run_file(path)
 
 

@@ -13,8 +13,6 @@ rule download:
     params:
         entry=entry("sources", "generated"),
         code=code("download.py"),
-    message:
-        "Get {wildcards.dataset} from a mirror or the internet"
     shell:
         'python "$MAA_SCRIPTS/download.py"'
         " --domain {wildcards.domain} --dataset {wildcards.dataset}"
@@ -35,8 +33,6 @@ rule prepare:
         entry=entry("bipartite", "counts"),
         settings=settings("prepare"),
         code=get_prepare_code,
-    message:
-        "Cut {wildcards.dataset} into windows, splits and queries"
     shell:
         'python "$MAA_SCRIPTS/prepare.py"'
         " --domain {wildcards.domain} --source {input.source}"
@@ -55,8 +51,6 @@ rule targets:
         "../../environment.yml"
     params:
         code=code("targets.py", stages=["targets"]),
-    message:
-        "Compute the recovery targets of {wildcards.dataset}"
     shell:
         'python "$MAA_SCRIPTS/targets.py"'
         " --domain {wildcards.domain} --stream {input.stream}"

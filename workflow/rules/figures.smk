@@ -26,8 +26,6 @@ rule figure:
     params:
         inputs=as_options,
         code=code("figure.py", module="maa.figures.{figure}"),
-    message:
-        "Draw {wildcards.figure}"
     shell:
         'python "$MAA_SCRIPTS/figure.py"'
         " --figure {wildcards.figure} {params.inputs}"
@@ -60,8 +58,6 @@ rule table:
         "../../environment.yml"
     params:
         code=code("table.py", module="maa.figures.{table}"),
-    message:
-        "Set {wildcards.table}"
     shell:
         'python "$MAA_SCRIPTS/table.py"'
         " --table {wildcards.table} --aggregate {input.aggregate}"

@@ -4,8 +4,7 @@
 rule collect:
     input:
         probe=get_grid(rules.probe.output[0]),
-        behaviour=get_grid(rules.behave.output.behaviour),
-        utility=get_grid(rules.behave.output.utility),
+        scores=get_grid(rules.behave.output[0]),
     output:
         "results/measurements.parquet",
     log:
@@ -16,8 +15,6 @@ rule collect:
     params:
         grids=get_grids,
         code=code("collect.py"),
-    message:
-        "Gather the measurements of all runs"
     shell:
         'python "$MAA_SCRIPTS/collect.py"'
         " --root results/runs --settings {params.grids:q}"
@@ -39,8 +36,6 @@ rule infer:
     params:
         settings=get_inference_settings,
         code=code("infer.py"),
-    message:
-        "Test the paired effects"
     shell:
         'python "$MAA_SCRIPTS/infer.py"'
         " --measurements {input} --settings {params.settings:q}"

@@ -17,9 +17,6 @@ rule probe:
     params:
         settings=settings("probe"),
         code=code("probe.py"),
-    message:
-        "Probe {wildcards.backbone} with {wildcards.operator} on {wildcards.dataset},"
-        " seed {wildcards.seed}"
     shell:
         'python "$MAA_SCRIPTS/probe.py"'
         " --representation {input.representation} --targets {input.targets}"
@@ -42,8 +39,6 @@ rule calibrate_trees:
     params:
         settings=settings("probe"),
         code=code("calibrate_trees.py"),
-    message:
-        "Compare forest settings on {wildcards.dataset}'s validation queries"
     shell:
         'python "$MAA_SCRIPTS/calibrate_trees.py"'
         " --representation {input.representation} --targets {input.targets}"

@@ -29,8 +29,6 @@ rule claims:
         "../../environment.yml"
     params:
         code=code("claims.py"),
-    message:
-        "Hold the measurements against the papers' claims"
     shell:
         'python "$MAA_SCRIPTS/claims.py"'
         " --claims {input.claims:q} --schema {input.schema:q} --cells {input.cells}"

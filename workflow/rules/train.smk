@@ -19,9 +19,6 @@ rule train:
     params:
         settings=settings("fit", model=True, device=True),
         code=code("train.py", stages=["fit"], backbone=True),
-    message:
-        "Train {wildcards.backbone} with {wildcards.operator} on {wildcards.dataset},"
-        " seed {wildcards.seed}"
     shell:
         'python "$MAA_SCRIPTS/train.py"'
         " --domain {wildcards.domain} --backbone {wildcards.backbone}"
@@ -47,9 +44,6 @@ rule represent:
     params:
         settings=settings("represent", model=True, device=True),
         code=code("represent.py", stages=["represent"], backbone=True),
-    message:
-        "Read Z of {wildcards.backbone} with {wildcards.operator} on"
-        " {wildcards.dataset}, seed {wildcards.seed}"
     shell:
         'python "$MAA_SCRIPTS/represent.py"'
         " --domain {wildcards.domain} --backbone {wildcards.backbone}"
@@ -64,8 +58,7 @@ rule behave:
         stream=rules.prepare.output.stream,
         model=rules.train.output.model,
     output:
-        behaviour=f"results/runs/{RUN}/behaviour.parquet",
-        utility=f"results/runs/{RUN}/utility.parquet",
+        f"results/runs/{RUN}/scores.parquet",
     log:
         f"logs/behave/{RUN}.log",
     benchmark:
@@ -76,13 +69,10 @@ rule behave:
     params:
         settings=settings("behave", model=True, device=True),
         code=code("behave.py", stages=["behave", "utility"], backbone=True),
-    message:
-        "Score {wildcards.backbone} with {wildcards.operator} on {wildcards.dataset},"
-        " seed {wildcards.seed}"
     shell:
         'python "$MAA_SCRIPTS/behave.py"'
         " --domain {wildcards.domain} --backbone {wildcards.backbone}"
         " --operator {wildcards.operator}"
         " --stream {input.stream} --model {input.model}"
         " --settings {params.settings:q} --threads {threads}"
-        " --behaviour {output.behaviour} --utility {output.utility} > {log} 2>&1"
+        " --scores {output} > {log} 2>&1"

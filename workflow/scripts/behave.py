@@ -1,12 +1,14 @@
 """Measure a trained model: its context margin and its task metric.
 
-Reads the prepared data and the trained weights. Writes two tables (Parquet) of
-measurements: behaviour (context margin, section 5.4 of the paper) and utility (ROC-AUC
-on the test part, section 5.2). One process does both, since each takes seconds.
+Reads the prepared data and the trained weights. Writes one table of measurements
+(Parquet): behaviour (context margin, section 5.4 of the paper) and utility (ROC-AUC on
+the test part, section 5.2). One process does both, since each takes seconds.
 """
 
 import argparse
 from pathlib import Path
+
+import pandas as pd
 
 from maa.attention import parse_operator
 from maa.cli import run
@@ -19,8 +21,7 @@ def parse() -> argparse.Namespace:
     """Read the command line."""
     parser = run_parser(__doc__)
     parser.add_argument("--model", type=Path, required=True, help="trained weights")
-    parser.add_argument("--behaviour", type=Path, required=True, help="table to write")
-    parser.add_argument("--utility", type=Path, required=True, help="table to write")
+    parser.add_argument("--scores", type=Path, required=True, help="table to write")
     return parser.parse_args()
 
 
@@ -37,8 +38,7 @@ def main() -> None:
     }
     behaviour = load_stage(arguments.domain, "behave").behave(**trained)
     utility = load_stage(arguments.domain, "utility").utility(**trained)
-    write_table(arguments.behaviour, behaviour)
-    write_table(arguments.utility, utility)
+    write_table(arguments.scores, pd.concat([behaviour, utility], ignore_index=True))
 
 
 if __name__ == "__main__":

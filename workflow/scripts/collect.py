@@ -1,6 +1,6 @@
 """Gather the runs' tables into one table of measurements.
 
-Reads the probe, utility and behaviour tables of runs, named one by one or as grids
+Reads the tables of probes and scores of runs, named one by one or as grids
 below a folder. Writes the measurements in long form (Parquet).
 """
 

@@ -16,7 +16,7 @@ from maa.files import read_table
 
 RUN_KEYS = ("domain", "dataset", "backbone", "operator", "seed")
 COLUMNS = (*RUN_KEYS, "measure", "target", "value", "constant")
-RUN_FILES = ("probe.parquet", "utility.parquet", "behaviour.parquet")
+RUN_FILES = ("probe.parquet", "scores.parquet")
 
 
 def run_key(path: str | Path) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def run_key(path: str | Path) -> dict[str, Any]:
 
 
 def read_run_file(path: str | Path) -> pd.DataFrame:
-    """Read one probe, utility or behaviour table as rows of measurements.
+    """Read one table of probes or scores as rows of measurements.
 
     Returns:
         The columns `COLUMNS`; ``target`` is empty unless the measure is a probe's R2.

@@ -33,8 +33,7 @@ def files(tmp_path_factory):
         "model": "model.safetensors",
         "curve": "training.parquet",
         "representation": "representation.safetensors",
-        "behaviour": "behaviour.parquet",
-        "utility": "utility.parquet",
+        "scores": "scores.parquet",
     }
     paths = {name: folder / file for name, file in names.items()}
     random_stream(100).save(paths["stream"])
@@ -64,18 +63,18 @@ def test_a_run_from_training_to_its_tables(files):
         for name in ("z", "c", "score")
     )
 
-    inputs = pick(files, "stream", "model", "behaviour", "utility")
+    inputs = pick(files, "stream", "model", "scores")
     done = call("behave.py", {"seed": 65537}, **inputs)
     assert done.returncode == 0, done.stderr
-    assert len(read_table(files["behaviour"])) == 3
-    utility = read_table(files["utility"]).set_index("measure")
+    measured = read_table(files["scores"]).set_index("measure")
+    assert len(measured) == 3 + 3
     # The representation holds the scores that the primary AUC is made of.
     score = tensors["test_score"]
     events = EventStream.load(files["stream"])
-    assert len(score) == utility.queries["auc_unseen"] == 2 * len(events.rows("test"))
+    assert len(score) == measured.queries["auc_unseen"] == 2 * len(events.rows("test"))
     beats = np.subtract.outer(score[::2], score[1::2])
     by_hand = (beats > 0).mean() + 0.5 * (beats == 0).mean()
-    assert abs(utility.value["auc_unseen"] - by_hand) < 1e-3
+    assert abs(measured.value["auc_unseen"] - by_hand) < 1e-3
 
 
 @pytest.mark.parametrize(
