@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from maa.runs import KEY
+
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("Snakefile", "environment.yml", "config", "src", "workflow")
+PARTS = ("Snakefile", "environment.yml", "config", "profiles", "src", "workflow")
 TINY = {
     "domains": {
         "ctdg": {
@@ -79,6 +81,9 @@ class Study:
         jobs: dict[str, list[dict[str, str]]] = {}
         for script, rest in re.findall(r'MAA_SCRIPTS/(\w+)\.py"(.*)', output):
             found = dict(re.findall(r"--([a-z]+) ([^\s'\"]+)", rest))
+            run = re.search(r"--run (\S+) (\S+) (\S+) (\S+) (\S+)", rest)
+            if run:
+                found |= dict(zip(KEY, run.groups(), strict=True))
             jobs.setdefault(script, []).append(found)
         return jobs
 

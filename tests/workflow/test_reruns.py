@@ -1,7 +1,6 @@
 """What reruns after an edit, read from a dry run in an edited copy of the tree."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -223,11 +222,3 @@ def test_a_config_key_reruns_exactly_what_uses_it(key: str, study: Study) -> Non
     if key == "inference.treatment":
         study.configure(_setter("inference.baseline", "p1.10"))
     assert counts(study) == expected
-
-
-def test_the_unfinished_files_of_a_killed_run_are_never_taken(study: Study) -> None:
-    run = next(Path(study.root, "results/runs").rglob("model.safetensors")).parent
-    (run / "probe.parquet").unlink()
-    (run / ".probe.1.part.parquet").write_bytes(b"half")
-    (study.root / "results/measurements.parquet").unlink()
-    assert counts(study) == {"probe": 1} | AFTER

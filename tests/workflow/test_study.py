@@ -105,20 +105,14 @@ def test_a_wrong_study_is_one_sentence(
 
 def test_a_failing_step_leaves_its_sentence_in_its_log(study: Study) -> None:
     study.configure(lambda c: c["domains"]["ctdg"].update(datasets=["uci"]))
-    missing = str(study.root / "no-mirror")
     target = "data/raw/ctdg/uci/source.json"
-    registry = study.root / "config/datasets.yaml"
-    entries = yaml.safe_load(registry.read_text())
-    sources = entries["ctdg"]["uci"]["sources"]
-    entries["ctdg"]["uci"]["sources"] = [
-        source for source in sources if "mirror" in source["files"][0]
-    ]
-    registry.write_text(yaml.safe_dump(entries))
+    missing = str(study.root / "no-mirror")
     done = study.attempt("--", target, MAA_DATA_MIRROR=missing)
     assert done.returncode == 1
     log = (study.root / "logs/download/ctdg/uci.log").read_text()
     (line,) = (line for line in log.splitlines() if line.startswith("error:"))
-    assert "uci" in line and "Traceback" not in log
+    assert f"{missing} does not exist" in line and "Traceback" not in log
+    assert line in done.stdout
     assert not (study.root / target).exists()
 
 

@@ -25,7 +25,7 @@ from maa.fingerprint import Code
 
 # Planning a large study makes millions of objects that all stay alive; collecting
 # garbage among them at Python's usual pace takes a fifth of a dry run.
-gc.set_threshold(500_000, 50, 100)
+gc.set_threshold(5_000_000, 50, 100)
 
 FIGURES = ["fig1", "fig2"]
 TABLES = ["table3", "table4"]

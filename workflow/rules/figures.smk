@@ -8,13 +8,13 @@ rule figure:
         pdf="results/figures/{figure}.pdf",
         png=report(
             "results/figures/{figure}.png",
-            caption="../report/{figure}.rst",
+            caption="../report/figure.rst",
             category="Figures",
             labels={"figure": "{figure}", "form": "picture"},
         ),
         csv=report(
             "results/figures/{figure}.csv",
-            caption="../report/{figure}.rst",
+            caption="../report/figure.rst",
             category="Figures",
             labels={"figure": "{figure}", "form": "numbers"},
         ),
@@ -40,13 +40,13 @@ rule table:
         pdf="results/tables/{table}.pdf",
         png=report(
             "results/tables/{table}.png",
-            caption="../report/{table}.rst",
+            caption="../report/table.rst",
             category="Tables",
             labels={"table": "{table}", "form": "picture"},
         ),
         csv=report(
             "results/tables/{table}.csv",
-            caption="../report/{table}.rst",
+            caption="../report/table.rst",
             category="Tables",
             labels={"table": "{table}", "form": "numbers"},
         ),

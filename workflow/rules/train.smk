@@ -21,9 +21,7 @@ rule train:
         code=code("train.py", stages=["fit"], backbone=True),
     shell:
         'python "$MAA_SCRIPTS/train.py"'
-        " --domain {wildcards.domain} --backbone {wildcards.backbone}"
-        " --operator {wildcards.operator} --seed {wildcards.seed}"
-        " --stream {input.stream} --settings {params.settings:q}"
+        " --run {wildcards} --stream {input.stream} --settings {params.settings:q}"
         " --threads {threads} --model {output.model} --curve {output.curve}"
         " > {log} 2>&1"
 
@@ -46,9 +44,7 @@ rule represent:
         code=code("represent.py", stages=["represent"], backbone=True),
     shell:
         'python "$MAA_SCRIPTS/represent.py"'
-        " --domain {wildcards.domain} --backbone {wildcards.backbone}"
-        " --operator {wildcards.operator}"
-        " --stream {input.stream} --model {input.model}"
+        " --run {wildcards} --stream {input.stream} --model {input.model}"
         " --settings {params.settings:q} --threads {threads}"
         " --representation {output} > {log} 2>&1"
 
@@ -71,8 +67,6 @@ rule behave:
         code=code("behave.py", stages=["behave", "utility"], backbone=True),
     shell:
         'python "$MAA_SCRIPTS/behave.py"'
-        " --domain {wildcards.domain} --backbone {wildcards.backbone}"
-        " --operator {wildcards.operator}"
-        " --stream {input.stream} --model {input.model}"
+        " --run {wildcards} --stream {input.stream} --model {input.model}"
         " --settings {params.settings:q} --threads {threads}"
         " --scores {output} > {log} 2>&1"

@@ -17,7 +17,6 @@ from maa.runs import run_parser
 def parse() -> argparse.Namespace:
     """Read the command line."""
     parser = run_parser(__doc__)
-    parser.add_argument("--seed", type=int, required=True, help="seed of the run")
     parser.add_argument("--model", type=Path, required=True, help="weights to write")
     parser.add_argument("--curve", type=Path, required=True, help="course to write")
     return parser.parse_args()

@@ -19,8 +19,10 @@ FIT = {"epochs": 2, "batch_size": 8, "learning_rate": 0.01, "weight_decay": 0.0}
 def call(script, settings, **arguments):
     command = [sys.executable, str(ROOT / "workflow" / "scripts" / script)]
     settings = json.dumps(settings | {"device": "cpu", "model": MODEL})
-    run = {"domain": "ctdg", "backbone": "tgat", "operator": "p1.10"}
-    for name, value in (run | arguments | {"settings": settings}).items():
+    run = {"domain": "ctdg", "dataset": "toy", "backbone": "tgat", "operator": "p1.10"}
+    run = {name: arguments.pop(name, value) for name, value in run.items()}
+    command += ["--run", *run.values(), str(arguments.pop("seed", 7))]
+    for name, value in (arguments | {"settings": settings}).items():
         command += [f"--{name}", str(value)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -82,6 +84,7 @@ def test_a_run_from_training_to_its_tables(files):
     [
         ({"backbone": "gat"}, "error: domain 'ctdg' has no backbone 'gat'"),
         ({"operator": "p0.50"}, "error: operator 'p0.50' is unknown"),
+        ({"domain": "graphs"}, "error: domain 'graphs' has no"),
     ],
 )
 def test_a_users_error_is_one_sentence(files, tmp_path, wrong, message):
