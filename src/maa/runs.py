@@ -1,7 +1,6 @@
 """What the scripts of a run (train, represent, behave) share on the command line."""
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +9,34 @@ from maa.cli import settings
 KEY = ("domain", "dataset", "backbone", "operator", "seed")
 
 
+def run_key(text: str) -> dict[str, str]:
+    """Parse a run's key, ``name=value`` pairs with commas between, in any order.
+
+    Raises:
+        argparse.ArgumentTypeError: if it has not exactly the five parts of `KEY`, or
+            its seed is not a whole number.
+    """
+    pairs = [part.partition("=") for part in text.split(",")]
+    key = {name: value for name, _, value in pairs}
+    if sorted(key) != sorted(KEY) or not key["seed"].isdigit():
+        example = "domain=ctdg,dataset=wikipedia,backbone=tgat,operator=p1.10,seed=7"
+        raise argparse.ArgumentTypeError(f"{text!r}; expected a key such as {example}")
+    return key
+
+
 class _RunKey(argparse.Action):
-    """Store the five parts of ``--run`` under their own names."""
+    """Store the parts of ``--run`` under their own names."""
 
     def __call__(
         self,
         parser: argparse.ArgumentParser,
         namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
+        values: Any,
         option_string: str | None = None,
     ) -> None:
-        """Split the key; the seed must be a whole number."""
-        *names, seed = list(values or ())
-        if not str(seed).isdigit():
-            parser.error(f"--run: the seed must be a whole number, got {seed!r}")
-        for name, value in zip(KEY, [*names, int(seed)], strict=True):
-            setattr(namespace, name, value)
+        """Split the key."""
+        for name, value in values.items():
+            setattr(namespace, name, int(value) if name == "seed" else value)
 
 
 def run_parser(description: str | None) -> argparse.ArgumentParser:
@@ -42,11 +53,11 @@ def run_parser(description: str | None) -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--run",
-        nargs=len(KEY),
+        type=run_key,
         action=_RunKey,
         required=True,
-        metavar=tuple(name.upper() for name in KEY),
-        help="the run's key, such as: ctdg wikipedia tgat p1.10 7",
+        metavar="KEY",
+        help="domain=...,dataset=...,backbone=...,operator=...,seed=...",
     )
     parser.add_argument("--stream", type=Path, required=True, help="prepared data")
     parser.add_argument(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from maa.runs import KEY
+from maa.runs import run_key
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("Snakefile", "environment.yml", "config", "profiles", "src", "workflow")
@@ -81,9 +81,8 @@ class Study:
         jobs: dict[str, list[dict[str, str]]] = {}
         for script, rest in re.findall(r'MAA_SCRIPTS/(\w+)\.py"(.*)', output):
             found = dict(re.findall(r"--([a-z]+) ([^\s'\"]+)", rest))
-            run = re.search(r"--run (\S+) (\S+) (\S+) (\S+) (\S+)", rest)
-            if run:
-                found |= dict(zip(KEY, run.groups(), strict=True))
+            if "run" in found:
+                found |= run_key(found["run"])
             jobs.setdefault(script, []).append(found)
         return jobs
 

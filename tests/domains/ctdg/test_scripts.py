@@ -21,7 +21,8 @@ def call(script, settings, **arguments):
     settings = json.dumps(settings | {"device": "cpu", "model": MODEL})
     run = {"domain": "ctdg", "dataset": "toy", "backbone": "tgat", "operator": "p1.10"}
     run = {name: arguments.pop(name, value) for name, value in run.items()}
-    command += ["--run", *run.values(), str(arguments.pop("seed", 7))]
+    run["seed"] = arguments.pop("seed", 7)
+    command += ["--run", ",".join(f"{name}={value}" for name, value in run.items())]
     for name, value in (arguments | {"settings": settings}).items():
         command += [f"--{name}", str(value)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
