@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import numpy as np
 import pytest
 import torch
 
@@ -12,6 +11,7 @@ from maa.domains.ctdg.batches import NEVER_MET, collect
 from maa.domains.ctdg.stream import EventStream
 from maa.errors import UserError
 from tests.domains.ctdg import naive
+from tests.domains.ctdg.describing import ROWS, assert_described, candidates, shaken
 from tests.domains.ctdg.small_streams import make_stream, random_stream
 
 HIDDEN, LAYERS, HEADS = 8, 2, 2
@@ -23,21 +23,11 @@ SETTINGS = {
     "embedding_dropout": 0.0,
     "attention_dropout": 0.0,
 }
-ROWS = np.array([0, 1, 7, 23, 40, 59])
 
 
 def make_model(stream: EventStream, operator: str = "p1.10", seed: int = 0) -> CRAFT:
     torch.manual_seed(seed)
-    model = build(stream, parse_operator(operator), SETTINGS)
-    with torch.no_grad():  # so that no norm is the identity and no bias zero
-        for parameter in model.parameters():
-            parameter.add_(0.3 * torch.randn_like(parameter))
-    return model
-
-
-def candidates(stream: EventStream, seed: int = 1) -> np.ndarray:
-    sampled = np.random.default_rng(seed).choice(stream.pool, len(ROWS))
-    return np.stack([stream.destination[ROWS], sampled], axis=1)
+    return shaken(build(stream, parse_operator(operator), SETTINGS))
 
 
 @pytest.mark.parametrize("operator", ["p1.00", "p1.10", "p3.00"])
@@ -49,31 +39,13 @@ def test_scores_z_and_gradients_equal_the_description(operator, bipartite):
     batch = collect(stream, ROWS, asked)
     assert not batch.valid[0].any(), "row 0 has no history, by construction"
     assert (batch.elapsed == NEVER_MET).any()
-    reading = model.read(batch)
-    weights = {
-        name: value.detach().clone().requires_grad_()
-        for name, value in model.named_parameters()
-    }
-    p = parse_operator(operator).p
-    rows = [
-        [
-            naive.craft(weights, stream, int(row), int(node), p, LAYERS, HEADS)
-            for node in nodes
-        ]
-        for row, nodes in zip(ROWS, asked, strict=True)
-    ]
-    expected = torch.stack([torch.stack([one[0] for one in row]) for row in rows])
-    z = torch.stack([torch.stack([one[1] for one in row]) for row in rows])
-    scores = model.predict(reading.z)
-    torch.testing.assert_close(scores, expected, atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(reading.z, z, atol=1e-5, rtol=1e-5)
-    direction = torch.linspace(-1, 1, scores.numel()).view_as(scores)
-    (scores * direction).sum().backward()
-    (expected * direction).sum().backward()
-    for name, parameter in model.named_parameters():
-        torch.testing.assert_close(
-            parameter.grad, weights[name].grad, atol=2e-5, rtol=1e-4, msg=name
-        )
+    assert_described(
+        model,
+        batch,
+        lambda weights, row, node: naive.craft(
+            weights, stream, row, node, parse_operator(operator).p, LAYERS, HEADS
+        ),
+    )
 
 
 def test_coordinates_are_log_norms_layer_by_layer_and_head_by_head():
