@@ -82,7 +82,7 @@ def test_table3_shows_tested_endpoints_first(tables):
     assert auc["Improved"] == "12/12"
     assert auc["Holm"] == "0.0029*"
     assert auc["Change"].startswith("+0.0")
-    assert shown["Holm"].tolist()[6:] == ["\u2013"] * 7
+    assert shown["Holm"].tolist()[6:] == ["\u2013"] * (len(shown) - 6)
     with pytest.raises(UserError, match="'tkg'"):
         table3.table(tables["aggregate"], "tkg")
 
