@@ -174,7 +174,7 @@ def test_counts_that_agree_pass() -> None:
 def test_a_generated_stream_is_generated_from_the_recorded_parameters(
     tmp_path: Path,
 ) -> None:
-    parameters = REGISTRY["planted"]["generated"] | {"events": 900, "seed": 5}
+    parameters = REGISTRY["planted"]["generated"] | {"events": 1900, "seed": 5}
     record = {"dataset": "planted", "format": "generated", "parameters": parameters}
     write_json(tmp_path / "source.json", record)
     events = read_events(tmp_path / "source.json", {"bipartite": True})
