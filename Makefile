@@ -2,6 +2,7 @@
 # make test       set up .venv and run the tests (real data: set MAA_DATA_MIRROR)
 # make lint       style, types and the workflow's own linter
 # make reproduce CONFIG=config/paper.yaml    a whole study
+# make why CONFIG=...   what would run again, and which modules changed
 # make report     one self-contained file of the last study's results
 
 PYTHON ?= python3
@@ -13,7 +14,7 @@ READY := $(VENV)/.ready
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
 
 .DEFAULT_GOAL := demo
-.PHONY: setup demo reproduce report test lint format clean
+.PHONY: setup demo reproduce why report test lint format clean
 
 setup: $(READY)
 
@@ -28,6 +29,9 @@ demo: $(READY)
 
 reproduce: $(READY)
 	$(SNAKEMAKE) --configfile $(CONFIG)
+
+why: $(READY)
+	$(SNAKEMAKE) --configfile $(CONFIG) --dry-run 2>&1 | $(BIN)/python workflow/scripts/why.py
 
 report: $(READY)
 	$(SNAKEMAKE) --configfile $(CONFIG) --report report.zip

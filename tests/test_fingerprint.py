@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from maa.fingerprint import Code
+from maa.fingerprint import Code, changed_modules
 
 FILES = {
     "src/pack/__init__.py": '"""Pack."""\n',
@@ -101,3 +101,24 @@ def test_a_new_import_is_picked_up(tree: Path) -> None:
 def test_a_module_that_is_not_there_is_an_error(tree: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"pack\.nothing"):
         fingerprint(tree, "pack.nothing")
+
+
+DRY_RUN = """
+rule train:
+    output: model
+    reason: Params have changed since last execution: Union of exclusive params before \
+and now across all output: before: {'a': '111111111111', 'b': '222222222222'} now: \
+{'a': '111111111111', 'b': '333333333333', 'c': '444444444444'}
+
+localrule infer:
+    reason: Params have changed since last execution: Union of exclusive params before \
+and now across all output: before: '{"draws": 5}' now: '{"draws": 6}'
+
+rule probe:
+    reason: Input files updated by another job: model
+"""
+
+
+def test_a_dry_run_is_read_for_the_modules_that_changed() -> None:
+    text = DRY_RUN.replace("\\\n", "")
+    assert changed_modules(text) == {"train": ["b", "c"]}

@@ -11,6 +11,7 @@ Only the standard library is imported here: the workflow does so at every start.
 
 import ast
 import hashlib
+import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -129,6 +130,39 @@ class Code:
                 module = Module(name, base.with_suffix(".py"), package=package)
             self._modules[name] = module
         return self._modules[name]
+
+
+def changed_modules(dry_run: str) -> dict[str, list[str]]:
+    """Read from Snakemake's dry run which modules make which rules run again.
+
+    Args:
+        dry_run: what ``snakemake --dry-run`` prints.
+
+    Returns:
+        For each rule that runs for changed code, the modules whose fingerprints before
+        and now differ, sorted.
+    """
+    found: dict[str, set[str]] = {}
+    rule = ""
+    for line in dry_run.splitlines():
+        start = re.match(r"(?:local)?rule (\w+):", line)
+        rule = start[1] if start else rule
+        if "exclusive params before and now" in line:
+            before, _, now = line.partition(" now: ")
+            old, new = (_fingerprints(part) for part in (before, now))
+            differ = {name for name, _ in old.items() ^ new.items()}
+            found.setdefault(rule, set()).update(differ)
+    return {rule: sorted(names) for rule, names in found.items() if names}
+
+
+def _fingerprints(reason: str) -> dict[str, str]:
+    """Merge the dictionaries of fingerprints in a printed reason."""
+    merged: dict[str, str] = {}
+    for text in re.findall(r"\{'[^{}]*'\}", reason):
+        value = ast.literal_eval(text)
+        if all(re.fullmatch(r"[0-9a-f]{12}", str(item)) for item in value.values()):
+            merged |= value
+    return merged
 
 
 def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
