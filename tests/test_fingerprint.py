@@ -1,5 +1,7 @@
 """Fingerprints: what counts as a change of a step's code, and what does not."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -122,3 +124,10 @@ rule probe:
 def test_a_dry_run_is_read_for_the_modules_that_changed() -> None:
     text = DRY_RUN.replace("\\\n", "")
     assert changed_modules(text) == {"train": ["b", "c"]}
+
+
+def test_what_the_workflow_imports_at_every_start_is_light() -> None:
+    code = "import sys, maa.config, maa.fingerprint; print(*sys.modules)"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert not {"torch", "pandas", "numpy", "sklearn"} & set(done.stdout.split())
