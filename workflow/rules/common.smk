@@ -35,7 +35,7 @@ Done. Look at
   results/figures/         the figures, each with the table behind it
   results/tables/          the paper's tables in our form
   results/measurements.parquet   every measurement of every run
-A report in one file: snakemake --report report.zip (the same --configfile as before).
+A report in one file: make report CONFIG=FILE (the demo's FILE is config/config.yaml).
 """
 
 CODE = Code(source=SOURCE, scripts=ROOT / "workflow" / "scripts")
