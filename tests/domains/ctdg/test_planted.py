@@ -1,4 +1,8 @@
-"""What is planted in the demo's stream is found in trained models, and only there."""
+"""Planted evidence is found in trained models; full histories leave none to find.
+
+The two streams differ in the plant and in the number of sources, so this pair does not
+show that the plant alone makes the difference; see config/datasets.yaml.
+"""
 
 from pathlib import Path
 
@@ -53,5 +57,5 @@ def test_planted_evidence_is_read_better_with_mass() -> None:
     assert min(effects("planted")) > 0.3
 
 
-def test_where_nothing_is_planted_nothing_changes() -> None:
+def test_where_all_histories_are_full_nothing_changes() -> None:
     assert effects("unplanted") == pytest.approx([0.0, 0.0], abs=0.1)
