@@ -3,13 +3,16 @@
 import importlib
 import inspect
 import pkgutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import maa.domains
+from maa import config
 from maa.domains import protocol
 
+ROOT = Path(__file__).resolve().parents[2]
 STAGES = ("Prepare", "Targets", "Fit", "Represent", "Behave", "Utility")
 DOMAINS = [
     module.name for module in pkgutil.iter_modules(maa.domains.__path__) if module.ispkg
@@ -43,8 +46,9 @@ def test_stages(domain: str, stage: str) -> None:
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_backbones(domain: str) -> None:
     package = importlib.import_module(f"maa.domains.{domain}.backbones")
-    names = [module.name for module in pkgutil.iter_modules(package.__path__)]
-    models = [name for name in names if name != "layers"]
+    schema = config.load(ROOT / "workflow" / "schemas" / "config.schema.yaml")
+    models = schema["$defs"][domain]["properties"]["backbones"]["items"]["enum"]
     assert models
     for name in models:
-        assert_offers(importlib.import_module(f"{package.__name__}.{name}"), "Backbone")
+        module = f"{package.__name__}.{name.replace('-', '_')}"
+        assert_offers(importlib.import_module(module), "Backbone")

@@ -18,20 +18,22 @@ def data() -> ProbeData:
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Callable[[ProbeData, str], tuple[Path, Path]]:
-    """Write a representation and targets, targets in shuffled order."""
+def files(tmp_path: Path) -> Callable[..., tuple[Path, Path]]:
+    """Write a representation and targets of some parts, targets in shuffled order."""
 
-    def write(data: ProbeData, part: str) -> tuple[Path, Path]:
+    def write(data: ProbeData, *parts: str) -> tuple[Path, Path]:
         representation = tmp_path / "representation.safetensors"
         targets = tmp_path / "targets.parquet"
-        write_tensors(representation, {f"{part}_z": data.z, f"{part}_c": data.c})
+        held = {"z": data.z, "c": data.c, "keys": data.keys}
+        tensors = {f"{part}_{k}": v for part in parts for k, v in held.items()}
+        write_tensors(representation, tensors)
         table = pd.DataFrame(data.targets, columns=list(data.names))
         table.insert(0, "query", np.arange(len(table)))
-        table.insert(0, "part", part)
         table["support_linear"] = True
         other = table.assign(part="elsewhere", linear=np.nan)
-        shuffled = pd.concat([table.sample(frac=1, random_state=0), other])
-        write_table(targets, shuffled)
+        mixed = table.sample(frac=1, random_state=0)
+        shuffled = [mixed.assign(part=part) for part in parts]
+        write_table(targets, pd.concat([*shuffled, other]))
         return representation, targets
 
     return write

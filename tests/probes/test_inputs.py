@@ -12,7 +12,7 @@ from maa.files import read_table, write_table, write_tensors
 from maa.probes.inputs import read_data
 from maa.probes.recovery import ProbeData
 
-Files = Callable[[ProbeData, str], tuple[Path, Path]]
+Files = Callable[..., tuple[Path, Path]]
 
 
 def test_queries_come_in_order_and_from_their_part_alone(
@@ -28,6 +28,8 @@ def test_queries_come_in_order_and_from_their_part_alone(
 def test_inputs_put_z_and_c_side_by_side(data: ProbeData) -> None:
     np.testing.assert_array_equal(data.inputs("z"), data.z.astype(np.float64))
     np.testing.assert_array_equal(data.inputs("zc"), np.hstack([data.z, data.c]))
+    logs = np.log1p(data.keys)
+    np.testing.assert_array_equal(data.inputs("zn"), np.hstack([data.z, logs]))
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -55,7 +57,8 @@ def test_an_absent_part_is_refused(data: ProbeData, files: Files) -> None:
     representation, targets = files(data, "validation")
     with pytest.raises(UserError, match=f"{representation} has no matrix 'test_z'"):
         read_data(representation, targets)
-    write_tensors(representation, {"test_z": data.z, "test_c": data.c})
+    held = {"test_z": data.z, "test_c": data.c, "test_keys": data.keys}
+    write_tensors(representation, held)
     with pytest.raises(UserError, match=f"queries of {targets} for test are not 0"):
         read_data(representation, targets)
 
@@ -69,7 +72,8 @@ def test_a_flat_representation_is_refused(data: ProbeData, files: Files) -> None
 
 def test_files_of_two_streams_are_refused(data: ProbeData, files: Files) -> None:
     representation, targets = files(data, "test")
-    write_tensors(representation, {"test_z": data.z[:-2], "test_c": data.c[:-2]})
+    held = {"test_z": data.z, "test_c": data.c, "test_keys": data.keys}
+    write_tensors(representation, {name: rows[:-2] for name, rows in held.items()})
     with pytest.raises(UserError, match=r"398 rows of z and 398 of c .* 400 queries"):
         read_data(representation, targets)
 

@@ -30,9 +30,11 @@ def table() -> pd.DataFrame:
 
 
 def test_one_row_a_probe_inputs_and_target(table: pd.DataFrame) -> None:
-    assert list(table.columns) == ["probe", "inputs", "target", "r2", "constant"]
+    columns = ["part", "probe", "inputs", "target", "r2", "constant"]
+    assert list(table.columns) == columns
     keys = table[["probe", "inputs", "target"]]
-    assert len(keys.drop_duplicates()) == len(table) == 2 * 2 * 4
+    assert len(keys.drop_duplicates()) == len(table) == (3 + 2) * 5
+    assert set(table["part"]) == {"test"}
     assert table["r2"].dtype == np.float64
     assert table["constant"].dtype == bool
 
@@ -55,6 +57,26 @@ def test_the_coordinates_add_what_they_hold(table: pd.DataFrame) -> None:
     for probe, least in (("linear", 0.999), ("extratrees", 0.5)):
         assert r2(table, probe, "z", "coordinate") < 0.05
         assert r2(table, probe, "zc", "coordinate") > least
+
+
+def test_the_number_of_keys_adds_its_logarithm(table: pd.DataFrame) -> None:
+    assert r2(table, "linear", "z", "length") < 0.05
+    assert r2(table, "linear", "zn", "length") > 0.999
+
+
+def test_validation_has_the_linear_probe_of_z_alone(data: ProbeData) -> None:
+    found = measure_recovery(data, SETTINGS, seed=7, part="validation")
+    assert (found["part"] == "validation").all()
+    assert set(zip(found["probe"], found["inputs"], strict=True)) == {("linear", "z")}
+    assert len(found) == 5
+
+
+def test_without_forest_only_the_linear_probe_is_left(
+    data: ProbeData, table: pd.DataFrame
+) -> None:
+    found = measure_recovery(data, replace(SETTINGS, forest=False), seed=7)
+    linear = table[table["probe"] == "linear"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(found, linear)
 
 
 def test_a_constant_is_flagged_and_keeps_the_librarys_value(

@@ -9,12 +9,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from maa.probes.recovery import ProbeData, measure_recovery
+from maa.probes.recovery import PLAN, ProbeData, measure_recovery
 from maa.probes.settings import ProbeSettings
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "workflow" / "scripts"
 
-Files = Callable[[ProbeData, str], tuple[Path, Path]]
+Files = Callable[..., tuple[Path, Path]]
 
 
 def command(
@@ -38,7 +38,8 @@ def command(
 def test_probe_writes_what_the_library_measures(
     data: ProbeData, files: Files, tmp_path: Path
 ) -> None:
-    paths, outputs = files(data, "test"), [tmp_path / "one.parquet", tmp_path / "two"]
+    paths = files(data, "test", "validation")
+    outputs = [tmp_path / "one.parquet", tmp_path / "two"]
     options = ["--settings", '{"trees": 8, "joint": false}', "--seed", "7"]
     for threads, output in enumerate(outputs, start=1):
         done = command(
@@ -48,7 +49,9 @@ def test_probe_writes_what_the_library_measures(
         )
         assert done.returncode == 0, done.stderr
     assert outputs[0].read_bytes() == outputs[1].read_bytes()
-    expected = measure_recovery(data, ProbeSettings(trees=8, joint=False), seed=7)
+    settings = ProbeSettings(trees=8, joint=False)
+    parts = [measure_recovery(data, settings, 7, 1, part) for part in PLAN]
+    expected = pd.concat(parts, ignore_index=True)
     pd.testing.assert_frame_equal(pd.read_parquet(outputs[0]), expected)
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import sys
-from itertools import product
 
 SOURCE = ROOT / "src"
 SCHEMAS = ROOT / "workflow" / "schemas"
@@ -22,15 +21,16 @@ os.environ.update(
 
 from maa.config import check, load
 from maa.errors import UserError
+from maa.figures.catalogue import drawable, needs
 from maa.fingerprint import Code
+from maa.operators import parse_operator
+from maa.study import runs_of, sets_of
 
 # Planning a large study makes millions of objects that all live to the end. Looking for
 # garbage among them, on the way and once more at the exit, takes a third of a dry run.
 gc.set_threshold(5_000_000, 50, 100)
 atexit.register(gc.freeze)
 
-FIGURES = ["fig1", "fig2"]
-TABLES = ["table3", "table4"]
 SUMMARY = """
 Done. Look at
   results/claims.html      every claim, our number, the paper's, and the verdict
@@ -60,13 +60,7 @@ def check_configuration():
     check(config, SCHEMAS / "config.schema.yaml", "the configuration")
     check(REGISTRY, SCHEMAS / "datasets.schema.yaml", "config/datasets.yaml")
     for domain, study in config["domains"].items():
-        known = REGISTRY[domain]
-        for dataset in study["datasets"]:
-            if dataset not in known:
-                raise UserError(
-                    f"domains.{domain}.datasets: {dataset!r} is not in "
-                    f"config/datasets.yaml; known: {', '.join(sorted(known))}"
-                )
+        check_study(f"domains.{domain}", study, REGISTRY[domain])
         for arm in ("baseline", "treatment"):
             operator = config["inference"][arm]
             if operator not in study["operators"]:
@@ -83,6 +77,29 @@ def check_configuration():
         )
 
 
+def check_study(where, study, known):
+    """Check the names in a domain's study."""
+    for dataset, backbone, operator, _ in runs_of(sets_of(study)):
+        if dataset not in known:
+            raise UserError(
+                f"{where}: the data set {dataset!r} is not in config/datasets.yaml; "
+                f"known: {', '.join(sorted(known))}"
+            )
+        if backbone not in study["models"]:
+            raise UserError(
+                f"{where}: the backbone {backbone} has no settings in {where}.models; "
+                "add them there"
+            )
+        parse_operator(operator)
+    for cell in study["controls"]["cells"]:
+        for axis, value in cell.items():
+            if value not in study[f"{axis}s"]:
+                raise UserError(
+                    f"{where}.controls.cells: {value} is not among {where}.{axis}s; "
+                    "controls need the cell's other runs, so add it there"
+                )
+
+
 try:
     check_configuration()
 except UserError as error:
@@ -93,17 +110,37 @@ if config["mirror"]:
     os.environ.update(MAA_DATA_MIRROR=str(folder))
 
 
-def values(key):
-    """Return a wildcard's pattern: all values of a list of the configuration."""
-    found = {str(v) for study in config["domains"].values() for v in study[key]}
+# By domain: the sets of runs, all of them, and those that are traced.
+SETS = {domain: sets_of(study) for domain, study in config["domains"].items()}
+RUNS = {domain: runs_of(sets) for domain, sets in SETS.items()}
+TRACED = {
+    domain: [
+        run for run in runs if run[2] in config["domains"][domain]["trace"]["operators"]
+    ]
+    for domain, runs in RUNS.items()
+}
+
+OPERATORS = {
+    name: {
+        op for sets in SETS.values() for op in sets.get(name, {}).get("operators", ())
+    }
+    for name in {name for sets in SETS.values() for name in sets}
+}
+FIGURES = drawable("figure", OPERATORS)
+TABLES = drawable("table", OPERATORS)
+
+
+def values(axis):
+    """Return a wildcard's pattern: all values of an axis of the runs."""
+    found = {str(run[axis]) for runs in RUNS.values() for run in runs}
     return "|".join(re.escape(value) for value in sorted(found))
 
 
 wildcard_constraints:
     domain="|".join(config["domains"]),
-    dataset=values("datasets"),
-    backbone=values("backbones"),
-    operator=values("operators"),
+    dataset=values(0),
+    backbone=values(1),
+    operator=values(2),
     seed=r"\d+",
     figure="|".join(FIGURES),
     table="|".join(TABLES),
@@ -120,6 +157,8 @@ def code(script, stages=(), backbone=False, module=None):
         if backbone:
             name = wildcards.backbone.replace("-", "_")
             names.append(f"maa.domains.{wildcards.domain}.backbones.{name}")
+            kind = parse_operator(wildcards.operator).kind
+            names.append(f"maa.attention.aggregation.{kind}")
         if module:
             names.append(module.format(**wildcards))
         return CODE.fingerprint(script, *names)
@@ -128,18 +167,40 @@ def code(script, stages=(), backbone=False, module=None):
 
 
 def settings(stage, model=False, device=False):
-    """Return a params function: one stage's settings and nothing else, as JSON."""
+    """Return a params function: one stage's settings and nothing else, as JSON.
+
+    A model's own settings of the training replace the domain's.
+    """
 
     def get_settings(wildcards):
         study = config["domains"][wildcards.domain]
         chosen = dict(study[stage])
         if model:
-            chosen["model"] = study["models"][wildcards.backbone]
+            own = dict(study["models"][wildcards.backbone])
+            fit = own.pop("fit", {})
+            chosen = chosen | fit if stage == "fit" else chosen
+            chosen["model"] = own
         if device:
             chosen["device"] = config["device"]
         return json.dumps(chosen, sort_keys=True)
 
     return get_settings
+
+
+def get_probe_settings(wildcards):
+    """Return the settings of a run's probes as JSON; the forest is optional."""
+    chosen = dict(config["domains"][wildcards.domain]["probe"])
+    asked = chosen.pop("forest_operators")
+    chosen["forest"] = asked == "all" or wildcards.operator in asked
+    return json.dumps(chosen, sort_keys=True)
+
+
+def get_trace_settings(wildcards):
+    """Return the settings of a run's trace as JSON, with those of its linear probe."""
+    chosen = json.loads(settings("represent", model=True, device=True)(wildcards))
+    probe = config["domains"][wildcards.domain]["probe"]
+    chosen["probe"] = {name: probe[name] for name in ("train_fraction", "ridge_alpha")}
+    return json.dumps(chosen, sort_keys=True)
 
 
 def entry(*keys):
@@ -160,46 +221,58 @@ def get_prepare_code(wildcards):
     return code("prepare.py", stages=stages)(wildcards)
 
 
-def get_grid(pattern):
-    """Return the pattern's files for every run of the study."""
+def get_files(pattern, runs=RUNS):
+    """Return the pattern's files for every run of the study, or for some runs."""
     return [
         pattern.format(
             domain=domain, dataset=dataset, backbone=backbone, operator=op, seed=seed
         )
-        for domain, study in config["domains"].items()
-        for dataset, backbone, op, seed in product(
-            study["datasets"], study["backbones"], study["operators"], study["seeds"]
-        )
+        for domain, some in runs.items()
+        for dataset, backbone, op, seed in some
     ]
 
 
-def get_grids(wildcards):
-    """Return the grids of runs as JSON (too many file names for a command line)."""
-    axes = ("datasets", "backbones", "operators", "seeds")
-    grids = [
-        {"domain": domain} | {axis: study[axis] for axis in axes}
+def get_sets(wildcards):
+    """Return the sets of runs as JSON (too many file names for a command line)."""
+    return json.dumps({"sets": SETS}, sort_keys=True)
+
+
+def get_traced(wildcards):
+    """Return the sets of traced runs as JSON."""
+    asked = {
+        domain: study["trace"]["operators"]
         for domain, study in config["domains"].items()
-    ]
-    return json.dumps({"grids": grids}, sort_keys=True)
+    }
+    traced = {
+        domain: {
+            name: entry | {"operators": operators}
+            for name, entry in sets.items()
+            if (operators := [op for op in entry["operators"] if op in asked[domain]])
+        }
+        for domain, sets in SETS.items()
+    }
+    return json.dumps({"sets": traced}, sort_keys=True)
 
 
 def get_all_targets(wildcards):
     """Return the targets of every data set of the study."""
     return [
         f"data/prepared/{domain}/{dataset}/targets.parquet"
-        for domain, study in config["domains"].items()
-        for dataset in study["datasets"]
+        for domain, runs in RUNS.items()
+        for dataset in sorted({run[0] for run in runs})
     ]
 
 
 def get_inference_settings(wildcards):
-    """Return the settings of the comparison as JSON."""
-    return json.dumps(config["inference"], sort_keys=True)
+    """Return the settings of the comparison, with the sets of runs, as JSON."""
+    return json.dumps(config["inference"] | {"sets": SETS}, sort_keys=True)
 
 
-def get_figure_input(wildcards):
-    """Return what a figure is drawn from; Fig. 2 shows the operator itself."""
-    return {} if wildcards.figure == "fig2" else dict(rules.infer.output.items())
+def get_exhibit_input(wildcards):
+    """Return the tables that a figure or a table is made of."""
+    made = dict(rules.infer.output.items()) | {"traces": rules.collect_traces.output[0]}
+    name = wildcards.get("figure") or wildcards.table
+    return {table: made[table] for table in needs(name)}
 
 
 def as_options(wildcards, input):

@@ -3,8 +3,8 @@
 
 rule collect:
     input:
-        probe=get_grid(rules.probe.output[0]),
-        scores=get_grid(rules.behave.output[0]),
+        probe=get_files(rules.probe.output[0]),
+        scores=get_files(rules.behave.output[0]),
     output:
         "results/measurements.parquet",
     log:
@@ -13,11 +13,11 @@ rule collect:
     conda:
         "../../environment.yml"
     params:
-        grids=get_grids,
+        sets=get_sets,
         code=code("collect.py"),
     shell:
         'python "$MAA_SCRIPTS/collect.py"'
-        " --root results/runs --settings {params.grids:q}"
+        " --root results/runs --settings {params.sets:q}"
         " --output {output} > {log} 2>&1"
 
 

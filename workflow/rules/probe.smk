@@ -15,7 +15,7 @@ rule probe:
         "../../environment.yml"
     threads: 1
     params:
-        settings=settings("probe"),
+        settings=get_probe_settings,
         code=code("probe.py"),
     shell:
         'python "$MAA_SCRIPTS/probe.py"'
@@ -37,7 +37,7 @@ rule calibrate_trees:
         "../../environment.yml"
     threads: 1
     params:
-        settings=settings("probe"),
+        settings=get_probe_settings,
         code=code("calibrate_trees.py"),
     shell:
         'python "$MAA_SCRIPTS/calibrate_trees.py"'

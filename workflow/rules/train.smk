@@ -70,3 +70,27 @@ rule behave:
         " --run {wildcards} --stream {input.stream} --model {input.model}"
         " --settings {params.settings:q} --threads {threads}"
         " --scores {output} > {log} 2>&1"
+
+
+rule trace:
+    input:
+        stream=rules.prepare.output.stream,
+        targets=rules.targets.output,
+        model=rules.train.output.model,
+    output:
+        f"results/runs/{RUN}/trace.parquet",
+    log:
+        f"logs/trace/{RUN}.log",
+    benchmark:
+        f"results/benchmarks/trace/{RUN}.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 1
+    params:
+        settings=get_trace_settings,
+        code=code("trace.py", stages=["trace"], backbone=True),
+    shell:
+        'python "$MAA_SCRIPTS/trace.py"'
+        " --run {wildcards} --stream {input.stream} --targets {input.targets}"
+        " --model {input.model} --settings {params.settings:q} --threads {threads}"
+        " --output {output} > {log} 2>&1"

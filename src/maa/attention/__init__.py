@@ -6,7 +6,7 @@ Accumulation", arXiv 2607.22781, sections 3.1 to 3.3.
 
 from maa.attention.lp import g_p, log_norms, lp_gain, lp_normalize
 from maa.attention.mass_aware import MassAwareAttention, mass_aware_attention
-from maa.attention.operators import Operator, parse_operator
+from maa.operators import Operator, parse_operator
 
 __all__ = [
     "MassAwareAttention",

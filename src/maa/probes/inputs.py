@@ -17,8 +17,8 @@ def read_data(
     """Return inputs and targets of the queries of ``part``.
 
     Args:
-        representation: safetensors with ``{part}_z`` [queries, d] and ``{part}_c``
-            [queries, k].
+        representation: safetensors with ``{part}_z`` [queries, d], ``{part}_c``
+            [queries, k] and ``{part}_keys`` [queries, e].
         targets: Parquet with ``part``, ``query`` (0, 1, ...), one column a target, and
             ``support_`` columns, which are not read.
         part: "validation" or "test".
@@ -27,7 +27,7 @@ def read_data(
         UserError: if a file lacks something, holds a NaN or infinity, or the two
             disagree on the number of queries.
     """
-    z, c = _read_inputs(representation, part)
+    z, c, keys = _read_inputs(representation, part)
     table = _read_targets(targets, part)
     if not len(z) == len(c) == len(table):
         raise UserError(
@@ -36,13 +36,13 @@ def read_data(
         )
     values = table.to_numpy(dtype=np.float64)
     _check_finite(values, targets, f"the targets of {part}")
-    return ProbeData(z, c, values, tuple(table.columns))
+    return ProbeData(z, c, keys, values, tuple(table.columns))
 
 
 def _read_inputs(path: str | Path, part: str) -> tuple[NDArray[np.float32], ...]:
     tensors, _ = read_tensors(path)
     arrays = []
-    for name in (f"{part}_z", f"{part}_c"):
+    for name in (f"{part}_z", f"{part}_c", f"{part}_keys"):
         if name not in tensors or tensors[name].ndim != 2:
             raise UserError(
                 f"{path} has no matrix {name!r}; make the representation again"

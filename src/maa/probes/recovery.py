@@ -1,9 +1,10 @@
 """Held-out R2 of the probes (paper, section 4.1): shared and beyond-posthoc recovery.
 
 Shared recovery reads the representation z; beyond-posthoc recovery reads z and c, the
-coordinates of the normaliser that the attention computed on the way. Which targets
-are constant depends on the targets and the split alone, so all operators of a data
-set leave out the same ones.
+coordinates of the normaliser that the attention computed on the way. A control that is
+not in the paper reads z and n, the log of how many keys the attention had. Which
+targets are constant depends on the targets and the split alone, so all operators of a
+data set leave out the same ones.
 """
 
 from collections.abc import Sequence
@@ -20,8 +21,15 @@ from maa.probes.linear import predict_linear
 from maa.probes.settings import ProbeSettings
 from maa.probes.split import constant_targets, split_at
 
-PROBES = ("linear", "extratrees")
 INPUTS = ("z", "zc")
+PLAN = {
+    "test": (
+        *(("linear", inputs) for inputs in ("z", "zc", "zn")),
+        *(("extratrees", inputs) for inputs in INPUTS),
+    ),
+    "validation": (("linear", "z"),),
+}
+"""Which probes read which inputs, on test queries and on those that choices rest on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,35 +40,43 @@ class ProbeData:
         z: float [queries, d], the frozen representation; queries in time order, each
             event followed by its negative.
         c: float [queries, k], the coordinates of the normaliser.
+        keys: float [queries, e], how many keys the attention had.
         targets: float64 [queries, targets].
         names: the targets' names.
     """
 
     z: NDArray[np.float32]
     c: NDArray[np.float32]
+    keys: NDArray[np.float32]
     targets: NDArray[np.float64]
     names: Sequence[str]
 
     def inputs(self, name: str) -> NDArray[np.float64]:
-        """Return the inputs called "z" or "zc" (z and c side by side)."""
-        parts = [self.z] if name == "z" else [self.z, self.c]
-        return np.concatenate(parts, axis=1).astype(np.float64)
+        """Return the inputs "z", "zc" (z and c) or "zn" (z and log(1 + keys))."""
+        beside = {"z": [], "zc": [self.c], "zn": [np.log1p(self.keys)]}[name]
+        return np.concatenate([self.z, *beside], axis=1).astype(np.float64)
 
 
 def measure_recovery(
-    data: ProbeData, settings: ProbeSettings, seed: int, threads: int = 1
+    data: ProbeData,
+    settings: ProbeSettings,
+    seed: int,
+    threads: int = 1,
+    part: str = "test",
 ) -> pd.DataFrame:
-    """Return the R2 of both probes on both inputs for every target.
+    """Return the R2 of a part's probes (see `PLAN`) for every target.
 
     Args:
-        data: inputs and targets of the queries.
+        data: inputs and targets of the part's queries.
         settings: how to split and fit.
         seed: seed of the trees.
         threads: CPU threads; the result does not depend on it.
+        part: "test" or "validation".
 
     Returns:
-        One row a probe, inputs and target: ``probe`` (linear, extratrees), ``inputs``
-        (z, zc), ``target``, ``r2`` and ``constant``. R2 is not clipped. A constant
+        One row a probe, inputs and target: ``part``, ``probe`` (linear, extratrees),
+        ``inputs`` (z, zc, zn), ``target``, ``r2`` and ``constant``. Without
+        ``settings.forest`` no row is of extratrees. R2 is not clipped. A constant
         target (see `maa.probes.split.constant_targets`) has the value of scikit-learn's
         ``r2_score`` (1 for an exact prediction of a constant) and belongs in no mean.
 
@@ -70,13 +86,14 @@ def measure_recovery(
     cut = split_at(len(data.targets), settings.train_fraction)
     constant = constant_targets(data.targets, cut)
     tables = []
-    for probe in PROBES:
-        for name in INPUTS:
-            r2 = recover(
-                probe, data.inputs(name), data.targets, settings, seed, threads
-            )
-            table = {"target": list(data.names), "r2": r2, "constant": constant}
-            tables.append(pd.DataFrame({"probe": probe, "inputs": name, **table}))
+    for probe, name in PLAN[part]:
+        if probe == "extratrees" and not settings.forest:
+            continue
+        inputs = data.inputs(name)
+        r2 = recover(probe, inputs, data.targets, settings, seed, threads)
+        table = {"target": list(data.names), "r2": r2, "constant": constant}
+        key = {"part": part, "probe": probe, "inputs": name}
+        tables.append(pd.DataFrame({**key, **table}))
     return pd.concat(tables, ignore_index=True)
 
 

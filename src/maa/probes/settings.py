@@ -21,6 +21,7 @@ class ProbeSettings:
         max_features: inputs tried at each split: "sqrt", "log2" or a share in (0, 1].
         joint: one forest for all targets, standardised so that each weighs the same
             in the choice of a split; or else one forest a target.
+        forest: whether the trees are grown at all; the linear probe always is.
     """
 
     train_fraction: float = 0.7
@@ -29,6 +30,7 @@ class ProbeSettings:
     min_samples_leaf: int = 5
     max_features: float | str = 0.333
     joint: bool = False
+    forest: bool = True
 
 
 def parse_settings(values: Mapping[str, Any]) -> ProbeSettings:
@@ -51,7 +53,7 @@ def parse_settings(values: Mapping[str, Any]) -> ProbeSettings:
 
 def _problem(key: str, value: Any) -> str | None:
     """What was expected of ``value``, if it is not that."""
-    if key == "joint":
+    if key in ("joint", "forest"):
         return None if isinstance(value, bool) else "true or false"
     if key in ("trees", "min_samples_leaf"):
         whole = isinstance(value, int) and not isinstance(value, bool) and value >= 1

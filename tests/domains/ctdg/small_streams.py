@@ -119,7 +119,8 @@ class Transparent(Backbone):
 
     def read(self, batch: Batch) -> Reading:
         ages = self.scale * batch.age.sum(dim=1, keepdim=True)
-        return Reading((batch.destination + ages).unsqueeze(-1), [])
+        z = (batch.destination + ages).unsqueeze(-1)
+        return Reading(z, [], torch.zeros_like(z), {"z": z})
 
     def predict(self, z: Tensor) -> Tensor:
         return z.squeeze(-1)

@@ -109,7 +109,8 @@ def test_dropout_acts_whatever_mode_the_model_comes_in():
 def test_an_epoch_has_each_training_row_once_with_a_fresh_order_and_negatives():
     stream = random_stream()
     order, negatives = generator(7, "order"), generator(7, "negatives")
-    first, second = (epoch_data(stream, order, negatives) for _ in range(2))
+    model = start(stream)
+    first, second = (epoch_data(model, stream, order, negatives) for _ in range(2))
     rows = generator(7, "order").permutation(stream.train_end)
     drawn = training_negatives(generator(7, "negatives"), stream, rows)
     expected = np.stack([stream.destination[rows], drawn], axis=1)
@@ -125,7 +126,7 @@ def test_an_epoch_has_each_training_row_once_with_a_fresh_order_and_negatives():
 def test_the_epochs_loss_is_the_mean_over_rows_with_a_short_last_batch():
     stream = random_stream()  # 36 training rows: batches of 8, 8, 8, 8 and 4
     model = start(stream, model=without_dropout("tgat"))
-    data = epoch_data(stream, generator(7, "order"), generator(7, "negatives"))
+    data = epoch_data(model, stream, generator(7, "order"), generator(7, "negatives"))
     expected = bpr(model(data)).item()
     frozen = TRAINING | {"learning_rate": 0.0, "epochs": 1}
     curve = train(model, stream, 7, frozen, silent)
@@ -136,7 +137,7 @@ def test_steps_are_plain_adamw():
     stream = random_stream()
     model = start(stream, model=without_dropout("tgat"))
     other = start(stream, model=without_dropout("tgat"))
-    data = epoch_data(stream, generator(7, "order"), generator(7, "negatives"))
+    data = epoch_data(model, stream, generator(7, "order"), generator(7, "negatives"))
     losses = list(steps(model, adamw(model, TRAINING), data, 8))
     plain = torch.optim.AdamW(
         other.parameters(), lr=0.01, weight_decay=1e-5, foreach=False, fused=False

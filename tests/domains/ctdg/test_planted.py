@@ -35,7 +35,8 @@ def recovery(stream: EventStream, targets: pd.DataFrame, name: str, seed: int) -
     train(model, stream, seed, DEMO["fit"], report=lambda line: None)
     encoded = encode(model.eval(), stream, stream.queries("test"), 1.1)
     wanted = targets[["preferential_attachment"]].to_numpy()
-    data = ProbeData(encoded["z"], encoded["c"], wanted, ("preferential_attachment",))
+    held = (encoded[name] for name in ("z", "c", "keys"))
+    data = ProbeData(*held, wanted, ("preferential_attachment",))
     scores = recover("linear", data.inputs("z"), wanted, ProbeSettings(), seed)
     return float(scores.item())
 

@@ -40,6 +40,8 @@ def test_every_query_in_order(trained, monkeypatch, rows_at_once):
         queries = stream.queries(part)
         assert found[f"{part}_z"].shape == (len(queries.row), 32)
         assert found[f"{part}_c"].shape == (len(queries.row), 2)
+        depths = (stream.history[queries.row] >= 0).sum(1, keepdims=True)
+        np.testing.assert_array_equal(found[f"{part}_keys"], depths)
         for index, (row, node) in enumerate(
             zip(queries.row, queries.destination, strict=True)
         ):

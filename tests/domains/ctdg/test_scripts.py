@@ -63,7 +63,7 @@ def test_a_run_from_training_to_its_tables(files):
     assert sorted(tensors) == sorted(
         f"{part}_{name}"
         for part in ("validation", "test")
-        for name in ("z", "c", "score")
+        for name in ("z", "c", "keys", "score")
     )
 
     inputs = pick(files, "stream", "model", "scores")

@@ -84,8 +84,9 @@ def test_the_operator_scales_the_context_by_its_gain_and_changes_no_logit():
     batch = collect(stream, ROWS, candidates(stream))
     softmax = make_model(stream, "p1.00").read(batch)
     power = make_model(stream, "p1.10").read(batch)
-    assert torch.equal(softmax.logits[0], power.logits[0])
-    gain = lp_gain(softmax.logits[0], 1.1, batch.mask).unsqueeze(-1)
+    (logits, mask), (same, _) = softmax.attention[0], power.attention[0]
+    assert torch.equal(logits, same)
+    gain = lp_gain(logits, 1.1, mask)
     assert gain.max() > 1.05
     contexts = [reading.z.chunk(4, dim=-1)[3] for reading in (softmax, power)]
     torch.testing.assert_close(contexts[1], gain * contexts[0])

@@ -40,6 +40,7 @@ def measure(tmp_path, **negatives):
 def test_each_kind_has_its_own_negatives(tmp_path):
     table = measure(
         tmp_path,
+        validation_unseen=[3],  # the validation event has 6
         test_unseen=[3, 3, 3],  # below all of 4, 5, 6
         test_random=[5, 6, 4],  # the same scores: one half
         test_historical=[7, 7, 7],  # above all
@@ -48,8 +49,9 @@ def test_each_kind_has_its_own_negatives(tmp_path):
         "auc_unseen": 1.0,
         "auc_random": 0.5,
         "auc_historical": 0.0,
+        "validation_auc": 1.0,
     }
-    assert table.queries.tolist() == [6, 6, 6]
+    assert table.queries.tolist() == [6, 6, 6, 2]
 
 
 def test_an_event_without_historical_negative_is_left_out_on_both_sides(tmp_path):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -42,15 +43,16 @@ class Batch:
         """Return the number of rows B."""
         return len(self.source)
 
-    def __getitem__(self, rows: slice) -> "Batch":
+    def __getitem__(self, rows: slice) -> Self:
         """Return some of the rows, as views."""
-        return Batch(**{field.name: getattr(self, field.name)[rows] for field in _all})
+        return type(self)(**{name: part[rows] for name, part in self._parts()})
 
-    def to(self, device: torch.device) -> "Batch":
+    def to(self, device: torch.device) -> Self:
         """Return the batch on another device."""
-        return Batch(
-            **{field.name: getattr(self, field.name).to(device) for field in _all}
-        )
+        return type(self)(**{name: part.to(device) for name, part in self._parts()})
+
+    def _parts(self) -> list[tuple[str, Any]]:
+        return [(field.name, getattr(self, field.name)) for field in fields(self)]
 
     @cached_property
     def slots(self) -> Tensor:
@@ -61,9 +63,6 @@ class Batch:
     def mask(self) -> Tensor:
         """Bool [B, 1, H], `valid` in the shape of attention logits [B, queries, H]."""
         return self.valid.unsqueeze(1)
-
-
-_all = fields(Batch)
 
 
 def collect(

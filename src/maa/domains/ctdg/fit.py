@@ -25,9 +25,10 @@ from torch import Tensor
 from torch.optim import AdamW, Optimizer
 
 from maa.attention import Operator
+from maa.attention.aggregation.base import anneal
 from maa.devices import use
 from maa.domains.ctdg.backbones.layers import Backbone
-from maa.domains.ctdg.batches import Batch, collect
+from maa.domains.ctdg.batches import Batch
 from maa.domains.ctdg.negatives import training_negatives
 from maa.domains.ctdg.scoring import score
 from maa.domains.ctdg.stream import EventStream
@@ -116,7 +117,8 @@ def train(
     optimiser = adamw(model, settings)
     started, curve = time.perf_counter(), []
     for epoch in range(1, settings["epochs"] + 1):
-        data = epoch_data(stream, order, negatives).to(next(model.parameters()).device)
+        anneal(model, (epoch - 1) / max(settings["epochs"] - 1, 1))
+        data = epoch_data(model, stream, order, negatives)
         loss = _mean_loss(model.train(), optimiser, data, settings["batch_size"])
         if not math.isfinite(loss):
             raise UserError(
@@ -144,18 +146,24 @@ def adamw(model: Backbone, settings: Mapping[str, Any]) -> AdamW:
 
 
 def epoch_data(
-    stream: EventStream, order: np.random.Generator, negatives: np.random.Generator
+    model: Backbone,
+    stream: EventStream,
+    order: np.random.Generator,
+    negatives: np.random.Generator,
 ) -> Batch:
     """Gather an epoch: training rows in a new order, candidates [observed, negative].
 
     Args:
+        model: the model that reads it; the epoch lies on its device.
         stream: the events; rows before its ``train_end`` are used.
         order: the generator of the order.
         negatives: the generator of the negatives.
     """
     rows = order.permutation(stream.train_end)
     sampled = training_negatives(negatives, stream, rows)
-    return collect(stream, rows, np.stack([stream.destination[rows], sampled], axis=1))
+    candidates = np.stack([stream.destination[rows], sampled], axis=1)
+    data = model.gather(stream, rows, candidates)
+    return data.to(next(model.parameters()).device)
 
 
 def steps(

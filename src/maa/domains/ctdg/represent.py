@@ -36,7 +36,8 @@ def represent(
     Returns:
         For ``validation`` and ``test``: ``{part}_z`` [2m, d], the predictor's input;
         ``{part}_c`` [2m, k], log||m||_1 and log||m||_p for each layer and head with
-        p = ``coordinates_p`` whatever the operator; ``{part}_score`` [2m].
+        p = ``coordinates_p`` whatever the operator; ``{part}_keys`` [2m, e], the
+        numbers of valid keys; ``{part}_score`` [2m].
     """
     events, trained = restore(stream, model, backbone, operator, settings, threads)
     read: dict[str, NDArray[np.float32]] = {}
@@ -51,23 +52,22 @@ def represent(
 def encode(
     model: Backbone, stream: EventStream, queries: Queries, p: float
 ) -> dict[str, NDArray[np.float32]]:
-    """Return ``z`` [2m, d], ``c`` [2m, k] and ``score`` [2m] of some queries.
+    """Return ``z`` [2m, d], ``c`` [2m, k], ``keys`` [2m, e] and ``score`` [2m].
 
     Args:
         model: the model, in evaluation mode.
         stream: the events.
-        queries: pairs of an event and its negative, which share their history.
+        queries: some queries, pairs of an event and its negative.
         p: the power of the second coordinate.
     """
-    device = next(model.parameters()).device
     rows, candidates = queries.row[::2], queries.destination.reshape(-1, 2)
     encodings = [
-        model.encode(batch, p)
-        for batch in pieces(stream, rows, candidates, None, device)
+        model.encode(batch, p) for batch in pieces(model, stream, rows, candidates)
     ]
     joined = {
         "z": torch.cat([encoding.z for encoding in encodings]).flatten(0, 1),
         "c": torch.cat([encoding.coordinates for encoding in encodings]).flatten(0, 1),
+        "keys": torch.cat([encoding.keys for encoding in encodings]).flatten(0, 1),
         "score": torch.cat([encoding.score for encoding in encodings]).flatten(),
     }
     return {name: tensor.cpu().numpy() for name, tensor in joined.items()}

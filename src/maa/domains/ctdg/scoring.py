@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from maa.attention import Operator
 from maa.devices import use
 from maa.domains.ctdg.backbones.layers import Backbone
-from maa.domains.ctdg.batches import Batch, collect
+from maa.domains.ctdg.batches import Batch
 from maa.domains.ctdg.stream import EventStream
 from maa.errors import UserError
 from maa.files import read_tensors
@@ -88,18 +88,19 @@ def restore(
 
 
 def pieces(
+    model: Backbone,
     stream: EventStream,
     rows: ArrayLike,
     destination: ArrayLike,
-    history_rows: ArrayLike | None,
-    device: torch.device,
+    history_rows: ArrayLike | None = None,
 ) -> Iterator[Batch]:
-    """Yield the rows a few hundred at a time, as `collect` gathers them."""
+    """Yield the rows a few hundred at a time, as the model gathers them."""
+    device = next(model.parameters()).device
     row, candidates = np.asarray(rows), np.asarray(destination)
     readers = row if history_rows is None else np.asarray(history_rows)
     for start in range(0, len(row), ROWS_AT_ONCE):
         some = slice(start, start + ROWS_AT_ONCE)
-        batch = collect(stream, row[some], candidates[some], readers[some])
+        batch = model.gather(stream, row[some], candidates[some], readers[some])
         yield batch.to(device)
 
 
@@ -113,12 +114,12 @@ def score(
 ) -> NDArray[np.float32]:
     """Return float32 [B, C], the scores (logits) of candidates, without dropout.
 
-    The model's mode is restored afterwards. Arguments are those of `collect`.
+    The model's mode is restored afterwards. Arguments are those of
+    `maa.domains.ctdg.batches.collect`.
     """
     training = model.training
     model.eval()
-    device = next(model.parameters()).device
-    batches = pieces(stream, rows, destination, history_rows, device)
+    batches = pieces(model, stream, rows, destination, history_rows)
     scores = [model(batch).cpu().numpy() for batch in batches]
     model.train(training)
     return np.concatenate(scores) if scores else np.empty((0, 0), np.float32)

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from maa.attention import Operator
 from maa.domains.ctdg.backbones.layers import (
     Backbone,
+    Dropout,
     HistoryAttention,
     Reading,
     lay_out,
@@ -50,7 +51,7 @@ class CrossAttention(nn.Module):
         attention_dropout: float,
     ) -> None:
         super().__init__()
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.attention = HistoryAttention(hidden, heads, operator, attention_dropout)
         self.mix = nn.Linear(hidden, hidden)
         self.attention_norm = nn.LayerNorm(hidden, eps=EPSILON)
@@ -60,12 +61,16 @@ class CrossAttention(nn.Module):
 
     def forward(
         self, query: Tensor, tokens: Tensor, mask: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Return the new queries [B, C, h] and the logits [B, C * heads, H]."""
+    ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+        """Return the new queries [B, C, h], the logits [B, C, heads, H], the points."""
         context, logits = self.attention(query, tokens, mask)
-        query = query + self.attention_norm(self.dropout(self.mix(context)))
-        change = self.contract(F.gelu(self.expand(query)))
-        return query + self.norm(self.dropout(change)), logits
+        mixed = self.mix(context)
+        normed = self.attention_norm(self.dropout(mixed))
+        residual = query + normed
+        change = self.contract(F.gelu(self.expand(residual)))
+        query = residual + self.norm(self.dropout(change))
+        points = {"attention": context, "linear": mixed, "norm": normed}
+        return query, logits, points | {"residual": residual, "layer": query}
 
 
 class CRAFT(Backbone):
@@ -102,26 +107,31 @@ class CRAFT(Backbone):
         self.embedding = nn.Embedding(nodes, hidden)
         self.position = nn.Embedding(depth, hidden)
         self.embedding_norm = nn.LayerNorm(hidden, eps=EPSILON)
-        self.embedding_dropout = nn.Dropout(embedding_dropout)
+        self.embedding_dropout = Dropout(embedding_dropout)
         self.layers = nn.ModuleList(
             CrossAttention(hidden, heads, operator, dropout, attention_dropout)
             for _ in range(layers)
         )
         self.elapsed = nn.Linear(1, hidden)
         self.elapsed_norm = nn.LayerNorm(hidden, eps=EPSILON)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.output = nn.Linear(2 * hidden, 1)
         self.apply(_initialise)
 
     def read(self, batch: Batch) -> Reading:
-        """Return Z [B, C, 2h] and each layer's logits [B, C * heads, H]."""
+        """Return Z [B, C, 2h] and each layer's logits [B, C, heads, H]."""
         query, tokens = self._embed(batch)
-        logits = []
-        for layer in self.layers:
-            query, asked = layer(query, tokens, batch.mask)
-            logits.append(asked)
+        valid, attention = batch.mask.unsqueeze(1), []
+        points: dict[str, Tensor] = {}
+        for number, layer in enumerate(self.layers, start=1):
+            query, logits, passed = layer(query, tokens, batch.mask)
+            attention.append((logits, valid))
+            suffix = f" {number}" if number > 1 else ""
+            points |= {f"{name}{suffix}": value for name, value in passed.items()}
         elapsed = self.elapsed_norm(self.elapsed(batch.elapsed.unsqueeze(-1)))
-        return Reading(torch.cat([query, self.dropout(elapsed)], dim=-1), logits)
+        z = torch.cat([query, self.dropout(elapsed)], dim=-1)
+        keys = valid.sum(-1).to(z.dtype).expand(*query.shape[:2], 1)
+        return Reading(z, attention, keys, points | {"z": z})
 
     def predict(self, z: Tensor) -> Tensor:
         """Return one linear map of Z."""

@@ -7,11 +7,13 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from numpy.typing import ArrayLike
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from maa.attention import Operator, log_norms
-from maa.domains.ctdg.batches import Batch
+from maa.domains.ctdg.batches import Batch, collect
+from maa.domains.ctdg.stream import EventStream
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,11 +22,17 @@ class Reading:
 
     Attributes:
         z: float [B, C, d], the tensor that the predictor reads.
-        logits: one float [B, C * heads, H] for each attention layer.
+        attention: for each attention layer whose rows belong to the candidates, its
+            logits, float [B, C, k, n], and its mask, bool, broadcastable to them.
+        keys: float [B, C, e], the numbers of valid keys.
+        points: what lies between the attention's output and z, in order, each float
+            [B, C, *], "attention" first and "z" last.
     """
 
     z: Tensor
-    logits: list[Tensor]
+    attention: list[tuple[Tensor, Tensor]]
+    keys: Tensor
+    points: dict[str, Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +42,13 @@ class Encoding:
     Attributes:
         z: float [B, C, d], the representation at the predictor's input.
         coordinates: float [B, C, k], log||m||_1 and log||m||_p for each layer and head.
+        keys: float [B, C, e], the numbers of valid keys.
         score: float [B, C].
     """
 
     z: Tensor
     coordinates: Tensor
+    keys: Tensor
     score: Tensor
 
 
@@ -47,11 +57,21 @@ class Backbone(nn.Module, ABC):
 
     @abstractmethod
     def read(self, batch: Batch) -> Reading:
-        """Return Z and the attention logits of every candidate."""
+        """Return Z, the attention logits and what lies between, for every candidate."""
 
     @abstractmethod
     def predict(self, z: Tensor) -> Tensor:
         """Return scores [B, C] from Z [B, C, d]."""
+
+    def gather(
+        self,
+        stream: EventStream,
+        rows: ArrayLike,
+        destination: ArrayLike,
+        history_rows: ArrayLike | None = None,
+    ) -> Batch:
+        """Gather what the model reads about event rows; arguments as in `collect`."""
+        return collect(stream, rows, destination, history_rows)
 
     def forward(self, batch: Batch) -> Tensor:
         """Return the scores [B, C] of a batch's candidates, as logits."""
@@ -68,10 +88,11 @@ class Backbone(nn.Module, ABC):
         reading = self.read(batch)
         shape = (*batch.destination.shape, -1)
         norms = [
-            torch.stack(log_norms(logits, p, batch.mask), dim=-1).reshape(shape)
-            for logits in reading.logits
+            torch.stack(log_norms(logits, p, mask), dim=-1).reshape(shape)
+            for logits, mask in reading.attention
         ]
-        return Encoding(reading.z, torch.cat(norms, dim=-1), self.predict(reading.z))
+        score = self.predict(reading.z)
+        return Encoding(reading.z, torch.cat(norms, dim=-1), reading.keys, score)
 
 
 class TimeEncoding(nn.Module):
@@ -96,10 +117,44 @@ class TimeEncoding(nn.Module):
         return torch.cat([angle.sin(), angle.cos()], dim=-1)
 
 
+def dropout(x: Tensor, p: float, training: bool) -> Tensor:
+    """Return ``x`` with a share ``p`` of its entries dropped and the rest scaled up.
+
+    On CPU torch draws a float for each entry; here four entries share one random word,
+    and ``p`` is rounded to 1/65536.
+    """
+    if not training or p == 0:
+        return x
+    if x.device.type != "cpu":
+        return F.dropout(x, p, training)
+    dropped = round(p * 2**16)
+    words = torch.empty((x.numel() + 3) // 4, dtype=torch.int64)
+    bits = words.random_(-(2**63), None).view(torch.int16)[: x.numel()]
+    kept = (bits >= dropped - 2**15).to(x.dtype)
+    return x * kept.mul_(2**16 / (2**16 - dropped)).view(x.shape)
+
+
+class Dropout(nn.Module):
+    """`dropout` as a layer.
+
+    Args:
+        p: probability of dropping an entry.
+    """
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.p = p
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Drop entries while training."""
+        return dropout(x, self.p, self.training)
+
+
 class HistoryAttention(nn.Module):
     """Multi-head attention of candidates over the tokens of their source's history.
 
-    The operator alone turns logits into weights; dropout acts on the weights.
+    The operator alone turns logits and values into outputs; dropout acts on its
+    weights.
 
     Keys and values are never formed. With few queries and many tokens a row it is
     cheaper to carry the query through the key's weights, q.(Wk x + bk) = (Wk'q).x +
@@ -118,11 +173,11 @@ class HistoryAttention(nn.Module):
     ) -> None:
         super().__init__()
         self.heads = heads
-        self.operator = operator
         self.dropout = dropout
         self.query = nn.Linear(width, width)
         self.key = nn.Linear(width, width)
         self.value = nn.Linear(width, width)
+        self.operator = operator.aggregator(heads, width, width)
 
     def forward(
         self, query: Tensor, tokens: Tensor, mask: Tensor
@@ -135,13 +190,17 @@ class HistoryAttention(nn.Module):
             mask: bool [B, 1, H], true for valid tokens.
 
         Returns:
-            The contexts [B, C, h], zero where no token is valid, and the logits
-            [B, C * heads, H].
+            The contexts [B, C, h], and the logits [B, C, heads, H].
         """
         logits = self._logits(query, tokens)
-        weights = self.operator.weights(logits, mask)
-        weights = F.dropout(weights, self.dropout, self.training)
-        return self._context(weights, tokens), logits
+        context: Tensor = self.operator(
+            logits,
+            mask.unsqueeze(1),
+            query,
+            pool=lambda weights: self._context(weights, tokens),
+            drop=lambda weights: dropout(weights, self.dropout, self.training),
+        )
+        return context, logits
 
     def _logits(self, query: Tensor, tokens: Tensor) -> Tensor:
         rows, _, width = query.shape
@@ -151,12 +210,14 @@ class HistoryAttention(nn.Module):
         carried = carried.transpose(0, 1).reshape(rows, -1, width)
         offset = (asked * self.key.bias.view(self.heads, size)).sum(-1)
         products = _Products.apply(carried, tokens)  # type: ignore[no-untyped-call]
-        return torch.add(products, offset.view(rows, -1, 1))
+        logits = torch.add(products, offset.view(rows, -1, 1))
+        return logits.view(rows, -1, self.heads, tokens.shape[1])
 
     def _context(self, weights: Tensor, tokens: Tensor) -> Tensor:
         rows, _, width = tokens.shape
         size = width // self.heads
-        pooled = torch.bmm(weights, tokens).view(-1, self.heads, width).transpose(0, 1)
+        pooled = torch.bmm(weights.flatten(1, 2), tokens).view(-1, self.heads, width)
+        pooled = pooled.transpose(0, 1)
         values = self.value.weight.view(self.heads, size, width)
         context = (pooled @ values.transpose(1, 2)).transpose(0, 1)
         mass = weights.sum(-1).view(-1, self.heads, 1)

@@ -1,0 +1,1 @@
+"""Operators, one module a kind, reached by the name of the kind."""

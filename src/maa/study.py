@@ -1,0 +1,56 @@
+"""Which runs a study has: its sets of cells, operators and seeds.
+
+Plain data, so that planning a study loads neither pandas nor PyTorch.
+"""
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+Run = tuple[str, str, str, int]
+
+
+def sets_of(study: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the sets of runs of a domain's study, those that are not empty.
+
+    Args:
+        study: the domain's part of the configuration.
+
+    Returns:
+        ``core``, the grid, with ``datasets``, ``backbones``, ``operators``, ``seeds``;
+        ``controls``, some ``cells`` with the operators of the grid and further ones;
+        ``official``, a grid like core's, of the models' published forms.
+    """
+    axes = ("datasets", "backbones", "operators", "seeds")
+    sets: dict[str, dict[str, Any]] = {"core": {axis: study[axis] for axis in axes}}
+    controls, official = study["controls"], study["official"]
+    if controls["cells"] and controls["operators"]:
+        operators = [*study["operators"], *controls["operators"]]
+        sets["controls"] = {
+            "cells": controls["cells"],
+            "operators": list(dict.fromkeys(operators)),
+            "seeds": study["seeds"],
+        }
+    if all(official[axis] for axis in axes[:3]):
+        grid = {axis: official[axis] for axis in axes[:3]}
+        sets["official"] = grid | {"seeds": study["seeds"]}
+    return sets
+
+
+def runs_of(sets: Mapping[str, Mapping[str, Any]]) -> list[Run]:
+    """Return every run of some sets, each once, as (dataset, backbone, operator, seed).
+
+    Args:
+        sets: as `sets_of` returns them; a set has ``cells``, or ``datasets`` and
+            ``backbones``.
+    """
+    found: dict[Run, None] = {}
+    for entry in sets.values():
+        cells = (
+            [(cell["dataset"], cell["backbone"]) for cell in entry["cells"]]
+            if "cells" in entry
+            else list(product(entry["datasets"], entry["backbones"]))
+        )
+        runs = product(cells, entry["operators"], entry["seeds"])
+        found.update(((*cell, op, seed), None) for cell, op, seed in runs)
+    return list(found)
