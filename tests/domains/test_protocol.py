@@ -47,7 +47,7 @@ def test_stages(domain: str, stage: str) -> None:
 def test_backbones(domain: str) -> None:
     package = importlib.import_module(f"maa.domains.{domain}.backbones")
     schema = config.load(ROOT / "workflow" / "schemas" / "config.schema.yaml")
-    models = schema["$defs"][domain]["properties"]["backbones"]["items"]["enum"]
+    models = schema["$defs"]["backbone"]["enum"]
     assert models
     for name in models:
         module = f"{package.__name__}.{name.replace('-', '_')}"
