@@ -41,16 +41,17 @@ def runs_of(sets: Mapping[str, Mapping[str, Any]]) -> list[Run]:
     """Return every run of some sets, each once, as (dataset, backbone, operator, seed).
 
     Args:
-        sets: as `sets_of` returns them; a set has ``cells``, or ``datasets`` and
-            ``backbones``.
+        sets: as `sets_of` returns them.
     """
     found: dict[Run, None] = {}
     for entry in sets.values():
-        cells = (
-            [(cell["dataset"], cell["backbone"]) for cell in entry["cells"]]
-            if "cells" in entry
-            else list(product(entry["datasets"], entry["backbones"]))
-        )
-        runs = product(cells, entry["operators"], entry["seeds"])
+        runs = product(cells_of(entry), entry["operators"], entry["seeds"])
         found.update(((*cell, op, seed), None) for cell, op, seed in runs)
     return list(found)
+
+
+def cells_of(entry: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the cells (data set, backbone) of a set of runs."""
+    if "cells" in entry:
+        return [(cell["dataset"], cell["backbone"]) for cell in entry["cells"]]
+    return list(product(entry["datasets"], entry["backbones"]))

@@ -13,7 +13,7 @@ from maa import config
 from maa.domains import protocol
 
 ROOT = Path(__file__).resolve().parents[2]
-STAGES = ("Prepare", "Targets", "Fit", "Represent", "Behave", "Utility")
+STAGES = ("Prepare", "Targets", "Fit", "Represent", "Behave", "Utility", "Trace")
 DOMAINS = [
     module.name for module in pkgutil.iter_modules(maa.domains.__path__) if module.ispkg
 ]

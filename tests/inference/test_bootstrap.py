@@ -1,9 +1,17 @@
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from maa.inference.bootstrap import bootstrap_means, draw_indices, interval
+from maa.inference.bootstrap import (
+    bootstrap_means,
+    draw_counts,
+    interval,
+    interval_cells,
+    resample,
+    shape_of,
+)
 
 
 def test_equal_effects_have_no_width():
@@ -74,8 +82,41 @@ def test_same_seed_same_interval_other_seed_another():
 
 def test_the_papers_grid_takes_less_than_two_seconds():
     effects = np.random.default_rng(7).normal(size=(13, 4, 3, 3))
-    draw_indices.cache_clear()
+    draw_counts.cache_clear()
     start = time.perf_counter()
     for grid in effects:
         interval(grid, 20_000, 0)
     assert time.perf_counter() - start < 2
+
+
+def keys_of(cells, seeds=(7, 17)):
+    rows = [(backbone, dataset, seed) for backbone, dataset in cells for seed in seeds]
+    return pd.DataFrame(rows, columns=["backbone", "dataset", "seed"])
+
+
+def test_cells_that_are_no_grid_are_resampled_themselves():
+    ragged = [("craft", "enron"), ("tgat", "uci"), ("graphmixer", "enron")]
+    assert shape_of(keys_of(ragged)) == (3, 1, 2)
+    grid = [(b, d) for b in ("craft", "tgat") for d in ("enron", "uci", "mooc")]
+    assert shape_of(keys_of(grid)) == (2, 3, 2)
+    assert shape_of(keys_of(ragged[:1])) == (1, 1, 2)
+
+
+def test_ragged_cells_vary_as_independent_draws_of_cells():
+    # Effects differ by cell alone: the mean of 4 draws of 4 cells has variance s2 / 4.
+    effects = np.repeat(np.array([[0.0], [1.0], [2.0], [5.0]]), 3, axis=1)
+    means = bootstrap_means(effects[:, None, :], 20_000, 4)
+    assert means.var() == pytest.approx(effects[:, 0].var() / 4, rel=0.05)
+    low, high = interval_cells(effects, 20_000, 4)
+    assert (low, high) == tuple(np.quantile(means, [0.025, 0.975]))
+    crossed = interval(effects[:, 0].reshape(2, 2, 1), 20_000, 4)
+    assert crossed != (low, high)
+
+
+def test_quantities_are_resampled_by_the_same_draws():
+    effects = np.random.default_rng(8).normal(size=(2, 3, 2))
+    both = np.column_stack([effects.ravel(), 3 * effects.ravel() - 1])
+    drawn = resample(both, (2, 3, 2), 100, 5)
+    np.testing.assert_allclose(drawn[:, 0], bootstrap_means(effects, 100, 5))
+    np.testing.assert_allclose(drawn[:, 1], 3 * drawn[:, 0] - 1)
+    assert (draw_counts((2, 3, 2), 100, 5).sum(axis=1) == 12).all()

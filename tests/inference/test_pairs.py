@@ -5,6 +5,7 @@ import pytest
 from maa.errors import UserError
 from maa.inference.cells import cell_effects, run_effects
 from maa.inference.pairs import pair_runs
+from maa.inference.sets import sets_from
 from tests.factories import TARGETS, make_measurements
 
 
@@ -111,6 +112,46 @@ def test_a_target_constant_in_some_runs_only_is_refused(measurements):
     mixed.loc[row, "constant"] = False
     with pytest.raises(UserError, match=r"homophily.*constant in some"):
         pair(mixed)
+
+
+def test_a_target_may_be_constant_on_validation_queries_alone(measurements):
+    linear = measurements[measurements["measure"] == "r2_linear_z"]
+    flat = linear["target"].isin(["homophily", "periodicity"])
+    chosen = linear.assign(measure="validation_r2_linear_z", constant=flat)
+    both = pd.concat([measurements, chosen], ignore_index=True)
+    pairs = pair(both)
+    expected = run_effects(pair(measurements))
+    pd.testing.assert_frame_equal(run_effects(pairs), expected)
+    row = both.index[both["measure"].eq("validation_r2_linear_z")][0]
+    both.loc[row, "constant"] = ~both.loc[row, "constant"]
+    with pytest.raises(UserError, match="constant in some"):
+        pair(both)
+
+
+def test_a_set_names_the_runs_that_are_missing_altogether(measurements):
+    core = {
+        "datasets": ["lastfm", "mooc", "uci"],
+        "backbones": ["tgat"],
+        "operators": ["p1.00", "p1.10"],
+        "seeds": [7, 17, 29],
+    }
+    (run_set,) = sets_from({"ctdg": {"core": core}})
+    with pytest.raises(UserError, match=r"missing.*ctdg/uci/tgat/p1\.00/7"):
+        pair_runs(measurements, "p1.00", "p1.10", run_set)
+    core["datasets"].remove("uci")
+    (run_set,) = sets_from({"ctdg": {"core": core}})
+    pairs = pair_runs(measurements, "p1.00", "p1.10", run_set)
+    assert set(pairs["backbone"]) == {"tgat"}
+    assert set(pairs["dataset"]) == {"lastfm", "mooc"}
+
+
+def test_probes_that_some_operators_lack_may_be_left_out(measurements):
+    without = measurements[~measurements["measure"].str.contains("extratrees")]
+    with pytest.raises(UserError, match="'r2_extratrees_z'"):
+        run_effects(pair(without))
+    names = set(run_effects(pair(without), complete=False)["endpoint"])
+    assert {"auc", "shared_linear"} < names
+    assert not any("extratrees" in name for name in names)
 
 
 def test_an_operator_that_was_not_run_is_named(measurements):

@@ -9,12 +9,37 @@ import pandas as pd
 import pytest
 
 from maa.errors import UserError
-from maa.inference.collect import expand, gather, read_run_file, run_key
-from maa.inference.plan import plan_from
-from tests.factories import BACKBONES, DATASETS, make_measurements, write_run_files
+from maa.inference.collect import (
+    expand,
+    gather,
+    gather_traces,
+    read_run_file,
+    run_key,
+)
+from maa.inference.plan import plan_from, power_of
+from tests.factories import (
+    BACKBONES,
+    DATASETS,
+    PLAN,
+    make_measurements,
+    make_study,
+    write_run_files,
+)
 
 SCRIPTS = Path(__file__).parents[2] / "workflow" / "scripts"
-SETTINGS = {"baseline": "p1.00", "treatment": "p1.10", "draws": 100, "seed": 0}
+CORE = {
+    "datasets": ["enron", "wikipedia"],
+    "backbones": ["craft", "tgat"],
+    "operators": ["p1.00", "p1.05", "p1.10"],
+    "seeds": [7, 17],
+}
+CONTROLS = {
+    "cells": [{"dataset": "enron", "backbone": "tgat"}],
+    "operators": ["p1.00", "p1.05", "p1.10", "p1.10-uniform"],
+    "seeds": [7, 17],
+}
+SETS = {"ctdg": {"core": CORE, "controls": CONTROLS}}
+SETTINGS = PLAN | {"draws": 100, "sets": SETS}
 
 
 @pytest.fixture(scope="module")
@@ -74,19 +99,46 @@ def test_a_file_without_its_column_is_named(tmp_path):
         read_run_file(path)
 
 
-def test_a_grid_names_the_same_files(runs):
+def test_a_study_names_the_same_files(runs):
     root, _, paths = runs
-    grid = {
-        "domain": "ctdg",
+    core = {
         "datasets": DATASETS,
         "backbones": BACKBONES,
         "operators": ["p1.00", "p1.10"],
         "seeds": [7, 17],
     }
-    assert sorted(expand(root, [grid])) == sorted(paths)
-    del grid["seeds"]
-    with pytest.raises(UserError, match=r"lacks \['seeds'\]"):
-        list(expand(root, [grid]))
+    assert sorted(expand(root, {"ctdg": {"core": core}})) == sorted(paths)
+    del core["seeds"]
+    with pytest.raises(UserError, match="expected the lists operators and seeds"):
+        list(expand(root, {"ctdg": {"core": core}}))
+
+
+def test_traces_carry_the_keys_of_their_runs(tmp_path):
+    trace = pd.DataFrame(
+        {
+            "point": ["attention", "z"],
+            "order": [0, 1],
+            "measure": "norm",
+            "target": "",
+            "value": [1.5, 2.5],
+        }
+    )
+    paths = [
+        tmp_path / f"ctdg/mooc/tgat/{operator}/7/trace.parquet"
+        for operator in ("p1.00", "p1.10")
+    ]
+    for scale, path in enumerate(paths, start=1):
+        path.parent.mkdir(parents=True)
+        trace.assign(value=trace["value"] * scale).to_parquet(path)
+    found = gather_traces(paths)
+    assert found["operator"].tolist() == ["p1.00", "p1.00", "p1.10", "p1.10"]
+    assert found["value"].tolist() == [1.5, 2.5, 3.0, 5.0]
+    assert set(found["seed"]) == {7}
+    trace.drop(columns="order").to_parquet(paths[0])
+    with pytest.raises(UserError, match=r"trace\.parquet lacks the column 'order'"):
+        gather_traces(paths)
+    with pytest.raises(UserError, match="no traces"):
+        gather_traces([])
 
 
 @pytest.mark.parametrize(
@@ -96,6 +148,17 @@ def test_a_grid_names_the_same_files(runs):
         ({"draws": 0}, "expected 1 or more"),
         ({"baseline": 1.0}, "expected an operator name"),
         ({"level": 0.9}, "have the keys .*'level'"),
+        ({"sets": []}, "expected a mapping"),
+        ({"sets": {"ctdg": {"controls": CONTROLS}}}, "expected 'core' among them"),
+        ({"selection": {"grid": ["p1.00"]}}, "selection settings have the keys"),
+        (
+            {"selection": {"grid": ["p1.00", "nap"], "utility_tolerance": 0}},
+            "'nap' is not a power",
+        ),
+        (
+            {"selection": {"grid": ["p1.00"], "utility_tolerance": -1}},
+            "'utility_tolerance' is -1",
+        ),
     ],
 )
 def test_bad_settings_are_named(change, message):
@@ -103,31 +166,70 @@ def test_bad_settings_are_named(change, message):
         plan_from(SETTINGS | change)
 
 
-def test_collect_and_infer_from_files_to_tables(runs, tmp_path):
-    _, _, paths = runs
-    measurements = tmp_path / "measurements.parquet"
-    done = command("collect.py", *paths, "--output", measurements)
-    assert done.returncode == 0, done.stderr
-    outputs = {
-        n: tmp_path / f"{n}.parquet" for n in ("cells", "aggregate", "statistics")
-    }
+def test_a_grid_of_powers_is_sorted_by_power():
+    selection = {"grid": ["p1.10", "p1.00", "p1.02"], "utility_tolerance": 0}
+    plan = plan_from(SETTINGS | {"selection": selection})
+    assert plan.selection.grid == ("p1.00", "p1.02", "p1.10")
+    assert power_of("p1.02") == 1.02
+
+
+def test_parts_and_inputs_make_the_names_of_measures(tmp_path):
+    table = make_study(sets={"core": CORE})
+    paths = write_run_files(table, tmp_path)
+    found = set(gather(paths)["measure"])
+    assert {"validation_r2_linear_z", "validation_auc", "r2_linear_zn"} < found
+    assert found == set(table["measure"])
+
+
+TABLES = {
+    "infer.py": ["cells", "aggregate", "statistics", "mixed", "precision"],
+    "contrast.py": ["contrasts", "contrast-cells", "shares"],
+    "select_power.py": ["selection", "selection-effects"],
+}
+
+
+def infer(script, measurements, folder):
+    outputs = {name: folder / f"{name}.parquet" for name in TABLES[script]}
     flags = [part for name, path in outputs.items() for part in (f"--{name}", path)]
     settings = ["--settings", json.dumps(SETTINGS)]
-    done = command("infer.py", "--measurements", measurements, *settings, *flags)
+    done = command(script, "--measurements", measurements, *settings, *flags)
+    return done, outputs
+
+
+def test_from_files_to_all_tables(tmp_path):
+    planted = {("p1.10", "auc_unseen", ""): 0.01}
+    runs = tmp_path / "runs"
+    write_run_files(make_study(planted, sets=SETS["ctdg"]), runs)
+    measurements = tmp_path / "measurements.parquet"
+    settings = json.dumps({"sets": SETS})
+    done = command(
+        "collect.py", "--root", runs, "--settings", settings, "--output", measurements
+    )
     assert done.returncode == 0, done.stderr
-    aggregate = pd.read_parquet(outputs["aggregate"]).set_index("endpoint")
-    assert aggregate.loc["auc", "p_holm"] == pytest.approx(12 / 4096)
-    assert len(pd.read_parquet(outputs["statistics"])) == 32
-    first = outputs["aggregate"].read_bytes()
-    command("infer.py", "--measurements", measurements, *settings, *flags)
-    assert outputs["aggregate"].read_bytes() == first
+    tables = {}
+    for script in TABLES:
+        done, outputs = infer(script, measurements, tmp_path)
+        assert done.returncode == 0, done.stderr
+        tables |= {name: pd.read_parquet(path) for name, path in outputs.items()}
+    auc = tables["aggregate"].set_index("endpoint").loc["auc"]
+    assert (auc["improved"], auc["cells"]) == (4, 4)
+    assert auc["change"] == pytest.approx(0.01, abs=0.001)
+    assert len(tables["statistics"]) == 5 * 8  # five probes on test queries
+    assert len(tables["mixed"]) == len(tables["precision"])
+    assert set(tables["contrasts"]["group"]) == {"core", "controls"}
+    assert set(tables["shares"]["control"]) == {"uniform", "log_n"}
+    assert tables["selection"].groupby(["variant", "fold"])["chosen"].sum().eq(1).all()
+    assert len(tables["selection-effects"]) == 3 * 4
+    names = [tmp_path / f"{name}.parquet" for name in TABLES["contrast.py"]]
+    first = [path.read_bytes() for path in names]
+    infer("contrast.py", measurements, tmp_path)
+    assert [path.read_bytes() for path in names] == first
 
 
-def test_infer_names_what_is_missing_in_one_sentence(tmp_path):
-    flags = ["--cells", "c", "--aggregate", "a", "--statistics", "s"]
-    settings = ["--settings", json.dumps(SETTINGS)]
+@pytest.mark.parametrize("script", TABLES)
+def test_what_is_missing_is_named_in_one_sentence(script, tmp_path):
     missing = tmp_path / "measurements.parquet"
-    done = command("infer.py", "--measurements", missing, *settings, *flags)
+    done, _ = infer(script, missing, tmp_path)
     assert done.returncode == 1
     assert done.stderr.startswith(f"error: {missing} is missing")
     assert "Traceback" not in done.stderr

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from maa.inference.significance import holm, smallest_p, wilcoxon_p
+from maa.inference.significance import (
+    holm,
+    smallest_p,
+    wilcoxon_columns,
+    wilcoxon_p,
+)
 
 
 def enumerate_p(effects):
@@ -70,6 +75,21 @@ def test_tied_samples_agree_with_enumeration(seed):
 def test_large_tied_samples_are_repeatable():
     effects = np.random.default_rng(1).integers(-3, 6, size=36).astype(float)
     assert wilcoxon_p(effects) == wilcoxon_p(effects)
+
+
+def test_columns_are_tested_one_by_one():
+    rng = np.random.default_rng(2)
+    effects = np.column_stack(
+        [
+            rng.normal(size=(9, 3)),
+            rng.integers(-3, 6, size=9),  # ties and zeros
+            np.zeros(9),
+            [0, *range(1, 9)],
+        ]
+    )
+    expected = [wilcoxon_p(column) for column in effects.T]
+    assert wilcoxon_columns(effects) == pytest.approx(expected, abs=1e-12)
+    assert wilcoxon_columns(np.array([[0.3, 0.0]])).tolist() == [1, 1]
 
 
 def test_table_3_holm_values():

@@ -16,17 +16,18 @@ BASE = ProbeSettings(trees=10)
 def test_every_combination_is_compared_on_targets_that_vary(data: ProbeData) -> None:
     table = calibrate_forest(data, BASE, GRID, seed=7)
     assert list(table.columns) == [
-        *("joint", "max_features", "trees"),
+        *("joint", "min_samples_leaf", "max_features", "trees"),
         *("inputs", "targets", "mean_r2", "cpu_seconds"),
     ]
-    assert len(table) == 2 * 3 * 2 * 2
+    assert len(table) == 2 * 3 * 3 * 2 * 2
     assert (table["targets"] == 4).all()
     assert (table["cpu_seconds"] > 0).all()
     row = table.query(
         "joint == 'False' and max_features == '0.333' and trees == '12'"
-        " and inputs == 'zc'"
+        " and min_samples_leaf == '10' and inputs == 'zc'"
     )
-    settings = replace(BASE, joint=False, max_features=1 / 3, trees=12)
+    forest = {"max_features": 1 / 3, "min_samples_leaf": 10, "trees": 12}
+    settings = replace(BASE, joint=False, **forest)
     inputs = data.inputs("zc")
     targets = np.delete(data.targets, data.names.index("constant"), axis=1)
     expected = recover("extratrees", inputs, targets, settings, seed=7).mean()

@@ -263,18 +263,33 @@ def get_all_targets(wildcards):
     ]
 
 
-def get_inference_settings(wildcards):
-    """Return the settings of the comparison, with the sets of runs, as JSON."""
-    return json.dumps(config["inference"] | {"sets": SETS}, sort_keys=True)
+def get_plan(*groups, selection=False):
+    """Return a params function: the comparison and some sets of runs, as JSON."""
+
+    def get_settings(wildcards):
+        plan = dict(config["inference"])
+        if not selection:
+            del plan["selection"]
+        plan["sets"] = {
+            domain: {name: sets[name] for name in groups if name in sets}
+            for domain, sets in SETS.items()
+        }
+        return json.dumps(plan, sort_keys=True)
+
+    return get_settings
 
 
 def get_exhibit_input(wildcards):
     """Return the tables that a figure or a table is made of."""
-    made = dict(rules.infer.output.items()) | {"traces": rules.collect_traces.output[0]}
+    made = {"traces": rules.collect_traces.output[0]}
+    for rule in (rules.infer, rules.contrast, rules.select_power):
+        made |= dict(rule.output.items())
     name = wildcards.get("figure") or wildcards.table
     return {table: made[table] for table in needs(name)}
 
 
 def as_options(wildcards, input):
     """Return named inputs as command line options."""
-    return " ".join(f"--{name} {path}" for name, path in input.items())
+    return " ".join(
+        f"--{name.replace('_', '-')} {path}" for name, path in input.items()
+    )

@@ -3,7 +3,7 @@
 
 rule figure:
     input:
-        unpack(get_figure_input),
+        unpack(get_exhibit_input),
     output:
         pdf="results/figures/{figure}.pdf",
         png=report(
@@ -34,8 +34,7 @@ rule figure:
 
 rule table:
     input:
-        aggregate=rules.infer.output.aggregate,
-        statistics=rules.infer.output.statistics,
+        unpack(get_exhibit_input),
     output:
         pdf="results/tables/{table}.pdf",
         png=report(
@@ -57,10 +56,10 @@ rule table:
     conda:
         "../../environment.yml"
     params:
+        inputs=as_options,
         code=code("table.py", module="maa.figures.{table}"),
     shell:
         'python "$MAA_SCRIPTS/table.py"'
-        " --table {wildcards.table} --aggregate {input.aggregate}"
-        " --statistics {input.statistics}"
+        " --table {wildcards.table} {params.inputs}"
         " --pdf {output.pdf} --png {output.png} --csv {output.csv}"
         " --html {output.html} > {log} 2>&1"

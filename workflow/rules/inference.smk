@@ -21,23 +21,91 @@ rule collect:
         " --output {output} > {log} 2>&1"
 
 
+rule collect_traces:
+    input:
+        get_files(rules.trace.output[0], runs=TRACED),
+    output:
+        "results/traces.parquet",
+    log:
+        "logs/collect_traces.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        sets=get_traced,
+        code=code("collect_traces.py"),
+    shell:
+        'python "$MAA_SCRIPTS/collect_traces.py"'
+        " --root results/runs --settings {params.sets:q}"
+        " --output {output} > {log} 2>&1"
+
+
 rule infer:
+    """Treatment against baseline on the main grid, and how far that can be trusted."""
     input:
         rules.collect.output,
     output:
         cells="results/inference/cells.parquet",
         aggregate="results/inference/aggregate.parquet",
         statistics="results/inference/statistics.parquet",
+        mixed="results/inference/mixed.parquet",
+        precision="results/inference/precision.parquet",
     log:
         "logs/infer.log",
     localrule: True
     conda:
         "../../environment.yml"
     params:
-        settings=get_inference_settings,
+        settings=get_plan("core"),
         code=code("infer.py"),
     shell:
         'python "$MAA_SCRIPTS/infer.py"'
         " --measurements {input} --settings {params.settings:q}"
         " --cells {output.cells} --aggregate {output.aggregate}"
-        " --statistics {output.statistics} > {log} 2>&1"
+        " --statistics {output.statistics} --mixed {output.mixed}"
+        " --precision {output.precision} > {log} 2>&1"
+
+
+rule contrast:
+    """Every other operator against the baseline, and what the controls explain."""
+    input:
+        rules.collect.output,
+    output:
+        contrasts="results/inference/contrasts.parquet",
+        contrast_cells="results/inference/contrast_cells.parquet",
+        shares="results/inference/shares.parquet",
+    log:
+        "logs/contrast.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        settings=get_plan("core", "controls", "official"),
+        code=code("contrast.py"),
+    shell:
+        'python "$MAA_SCRIPTS/contrast.py"'
+        " --measurements {input} --settings {params.settings:q}"
+        " --contrasts {output.contrasts} --contrast-cells {output.contrast_cells}"
+        " --shares {output.shares} > {log} 2>&1"
+
+
+rule select_power:
+    """Choose p on the validation part (Algorithm 2)."""
+    input:
+        rules.collect.output,
+    output:
+        selection="results/inference/selection.parquet",
+        selection_effects="results/inference/selection_effects.parquet",
+    log:
+        "logs/select_power.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        settings=get_plan("core", selection=True),
+        code=code("select_power.py"),
+    shell:
+        'python "$MAA_SCRIPTS/select_power.py"'
+        " --measurements {input} --settings {params.settings:q}"
+        " --selection {output.selection}"
+        " --selection-effects {output.selection_effects} > {log} 2>&1"

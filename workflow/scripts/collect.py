@@ -1,7 +1,7 @@
 """Gather the runs' tables into one table of measurements.
 
-Reads the tables of probes and scores of runs, named one by one or as grids
-below a folder. Writes the measurements in long form (Parquet).
+Reads the tables of probes and scores of runs, named one by one or as the sets of a
+study below a folder. Writes the measurements in long form (Parquet).
 """
 
 import argparse
@@ -29,8 +29,8 @@ def parse() -> argparse.Namespace:
         type=settings,
         default={},
         help=(
-            'JSON: {"grids": [{"domain", "datasets", "backbones", "operators", '
-            '"seeds"}]}, whose runs below the root are gathered too'
+            'JSON: {"sets": {domain: {"core", "controls", "official"}}}, whose runs '
+            "below the root are gathered too"
         ),
     )
     parser.add_argument("--output", type=Path, required=True, help="measurements")
@@ -40,8 +40,8 @@ def parse() -> argparse.Namespace:
 def main() -> None:
     """Gather and write."""
     arguments = parse()
-    grids = expand(arguments.root, arguments.settings.get("grids", []))
-    write_table(arguments.output, gather([*arguments.files, *grids]))
+    runs = expand(arguments.root, arguments.settings.get("sets", {}))
+    write_table(arguments.output, gather([*arguments.files, *runs]))
 
 
 if __name__ == "__main__":

@@ -1,17 +1,23 @@
-"""Test the treatment against its baseline (paper 4.3; Tables 3 and 4).
+"""Test the treatment against its baseline on the core grid (paper 4.3; Tables 3, 4).
 
 Reads the measurements of all runs. Writes the effects of the cells, the aggregate
-endpoints and the single statistics, each as Parquet.
+endpoints and the single statistics; and beside their tests a mixed model, and which
+effects the design could find. All are Parquet.
 """
 
 import argparse
 from pathlib import Path
 
+import pandas as pd
+
 from maa.cli import run, settings
 from maa.files import read_table, write_table
 from maa.inference.cells import cell_effects, run_effects
+from maa.inference.checks import check_recovery
+from maa.inference.mixed import mixed_table
 from maa.inference.pairs import pair_runs
-from maa.inference.plan import plan_from
+from maa.inference.plan import SETTINGS_HELP, plan_from
+from maa.inference.precision import precision_table
 from maa.inference.summary import aggregate_table, statistics_table
 
 
@@ -21,15 +27,14 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--measurements", type=Path, required=True, help="table of measurements"
     )
-    parser.add_argument(
-        "--settings",
-        type=settings,
-        required=True,
-        help='JSON: {"baseline", "treatment": operators, "draws", "seed": bootstrap}',
-    )
+    parser.add_argument("--settings", type=settings, required=True, help=SETTINGS_HELP)
     parser.add_argument("--cells", type=Path, required=True, help="effects of cells")
     parser.add_argument("--aggregate", type=Path, required=True, help="as in Table 3")
     parser.add_argument("--statistics", type=Path, required=True, help="as in Table 4")
+    parser.add_argument("--mixed", type=Path, required=True, help="mixed models")
+    parser.add_argument(
+        "--precision", type=Path, required=True, help="detectable effects and bounds"
+    )
     return parser.parse_args()
 
 
@@ -38,10 +43,17 @@ def main() -> None:
     arguments = parse()
     plan = plan_from(arguments.settings)
     measurements = read_table(arguments.measurements)
-    runs = run_effects(pair_runs(measurements, plan.baseline, plan.treatment))
-    write_table(arguments.cells, cell_effects(runs))
-    write_table(arguments.aggregate, aggregate_table(runs, plan.draws, plan.seed))
-    write_table(arguments.statistics, statistics_table(runs, plan.draws, plan.seed))
+    arms = plan.baseline, plan.treatment
+    pairs = [pair_runs(measurements, *arms, core) for core in plan.cores]
+    runs = run_effects(pd.concat(pairs, ignore_index=True))
+    draws = plan.draws, plan.seed
+    cells = cell_effects(runs)
+    check_recovery(cells)
+    write_table(arguments.cells, cells)
+    write_table(arguments.aggregate, aggregate_table(runs, *draws))
+    write_table(arguments.statistics, statistics_table(runs, *draws))
+    write_table(arguments.mixed, mixed_table(runs))
+    write_table(arguments.precision, precision_table(runs, *draws))
 
 
 if __name__ == "__main__":

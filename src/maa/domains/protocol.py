@@ -2,7 +2,7 @@
 
 A domain is a package in `maa.domains` with one module a stage, named like the classes
 here in lower case (``prepare``, ``targets``, ``fit``, ``represent``, ``behave``,
-``utility``), and a folder ``backbones`` with one module a model. The scripts load them
+``utility``, ``trace``), and a folder ``backbones`` with one module a model. The scripts load them
 by name and know nothing else of a domain; a module offers a stage if its functions have
 these names and arguments.
 
@@ -115,7 +115,8 @@ class Represent(Protocol):
         """Return, for each part, an entry a query, in the order of the targets.
 
         ``{part}_z`` [queries, d], the input of the predictor; ``{part}_c`` [queries,
-        k], the normaliser's coordinates; ``{part}_score`` [queries].
+        k], the normaliser's coordinates; ``{part}_keys`` [queries, e], how many keys
+        the attention had; ``{part}_score`` [queries].
         """
 
 
@@ -147,6 +148,22 @@ class Utility(Protocol):
         threads: int = 1,
     ) -> pd.DataFrame:
         """Return columns measure, value and queries (how many went into the value)."""
+
+
+class Trace(Protocol):
+    """What becomes of the attention's scale on the way to the representation."""
+
+    def trace(
+        self,
+        stream: str | Path,
+        model: str | Path,
+        targets: str | Path,
+        backbone: Any,
+        operator: Operator,
+        settings: Settings,
+        threads: int = 1,
+    ) -> pd.DataFrame:
+        """Return columns point, order (along the way), measure, target and value."""
 
 
 class Backbone(Protocol):

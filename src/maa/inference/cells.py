@@ -8,31 +8,36 @@ probe.
 import pandas as pd
 
 from maa.errors import UserError
-from maa.inference.endpoints import Endpoint, endpoints_of
+from maa.inference.endpoints import Endpoint, endpoints_of, is_validation
 
 QUANTITY = ["domain", "endpoint", "target"]
 _RUN = ["domain", "dataset", "backbone", "seed"]
 _COLUMNS = [*_RUN, "endpoint", "target", "constant", "baseline", "treatment"]
 
 
-def run_effects(pairs: pd.DataFrame) -> pd.DataFrame:
+def run_effects(pairs: pd.DataFrame, complete: bool = True) -> pd.DataFrame:
     """Compute every tested quantity for every pair of runs.
+
+    What was measured on validation queries is left out: it chooses, and is not tested.
 
     Args:
         pairs: what `maa.inference.pairs.pair_runs` returns.
+        complete: whether every primary endpoint must be there (some operators are not
+            given every probe).
 
     Returns:
         One row a (domain, dataset, backbone, seed, endpoint, target), with
         ``constant``, ``baseline``, ``treatment`` and ``effect`` = treatment - baseline.
 
     Raises:
-        UserError: if the measure of a primary endpoint is absent, or all targets of a
-            data set are constant.
+        UserError: if the measure of a primary endpoint is absent though all must be
+            there, or all targets of a data set are constant.
     """
+    pairs = pairs[~is_validation(pairs["measure"])]
     parts = [pairs[pairs["target"] != ""].rename(columns={"measure": "endpoint"})]
     for domain, rows in pairs.groupby("domain"):
         for endpoint in endpoints_of(str(domain)):
-            parts.append(_endpoint_runs(rows, endpoint))
+            parts.append(_endpoint_runs(rows, endpoint, complete))
     table = pd.concat([part[_COLUMNS] for part in parts if len(part)])
     table["effect"] = table["treatment"] - table["baseline"]
     order = [*QUANTITY, "backbone", "dataset", "seed"]
@@ -58,9 +63,11 @@ def cell_effects(runs: pd.DataFrame) -> pd.DataFrame:
     return cells
 
 
-def _endpoint_runs(pairs: pd.DataFrame, endpoint: Endpoint) -> pd.DataFrame:
+def _endpoint_runs(
+    pairs: pd.DataFrame, endpoint: Endpoint, complete: bool
+) -> pd.DataFrame:
     rows = pairs[pairs["measure"] == endpoint.measure]
-    if rows.empty and endpoint.primary:
+    if rows.empty and endpoint.primary and complete:
         raise UserError(
             f"the measure {endpoint.measure!r} of the endpoint {endpoint.name!r} is in "
             f"no run of the domain {pairs['domain'].iloc[0]!r}; run the step that "

@@ -13,10 +13,14 @@ import pandas as pd
 
 from maa.errors import UserError
 from maa.files import read_table
+from maa.inference.endpoints import VALIDATION
+from maa.inference.sets import all_runs, sets_from
 
 RUN_KEYS = ("domain", "dataset", "backbone", "operator", "seed")
 COLUMNS = (*RUN_KEYS, "measure", "target", "value", "constant")
 RUN_FILES = ("probe.parquet", "scores.parquet")
+_TRACE_COLUMNS = ("point", "order", "measure", "target", "value")
+_PROBE_COLUMNS = ("part", "probe", "inputs", "target", "r2", "constant")
 
 
 def run_key(path: str | Path) -> dict[str, Any]:
@@ -53,8 +57,8 @@ def read_run_file(path: str | Path) -> pd.DataFrame:
         )
     table = read_table(path)
     probe = name == "probe.parquet"
-    wanted = ["probe", "inputs", "target", "r2", "constant"] if probe else None
-    _require(table, wanted or ["measure", "value"], path)
+    wanted = _PROBE_COLUMNS if probe else ("measure", "value")
+    _require(table, wanted, path)
     rows = _probe_rows(table) if probe else _plain_rows(table)
     return rows.assign(**run_key(path))[list(COLUMNS)]
 
@@ -79,26 +83,42 @@ def gather(paths: Iterable[str | Path]) -> pd.DataFrame:
     return table.sort_values(keys, ignore_index=True)
 
 
-def expand(root: str | Path, grids: Sequence[Mapping[str, Any]]) -> Iterator[Path]:
-    """Yield the paths of all run files of some grids of runs below ``root``.
+def expand(
+    root: str | Path, sets: Mapping[str, Any], files: Sequence[str] = RUN_FILES
+) -> Iterator[Path]:
+    """Yield the paths of some files of all runs of a study below ``root``, each once.
 
-    A grid is a mapping with ``domain`` and the lists ``datasets``, ``backbones``,
-    ``operators`` and ``seeds``. So a thousand runs fit on one command line.
+    So a thousand runs fit on one command line.
+
+    Args:
+        root: folder of all runs.
+        sets: JSON settings; see `maa.inference.sets.sets_from`.
+        files: names of the files of a run.
 
     Raises:
-        UserError: if a grid lacks one of these.
+        UserError: if a set is not stated rightly.
     """
-    axes = ("datasets", "backbones", "operators", "seeds")
-    for grid in grids:
-        missing = {"domain", *axes} - set(grid)
-        if missing:
-            raise UserError(
-                f"the grid of runs {dict(grid)} lacks {sorted(missing)}; name its "
-                f"domain and the lists {', '.join(axes)}"
-            )
-        lists = [grid[axis] for axis in axes]
-        for run in itertools.product([grid["domain"]], *lists, RUN_FILES):
-            yield Path(root, *map(str, run))
+    for run, name in itertools.product(all_runs(sets_from(sets)), files):
+        yield Path(root, *map(str, run), name)
+
+
+def gather_traces(paths: Iterable[str | Path]) -> pd.DataFrame:
+    """Read the traces of some runs into one table.
+
+    Returns:
+        The runs' keys, then what a trace holds: point, order, measure, target, value.
+
+    Raises:
+        UserError: if there is no file, or one lacks a column.
+    """
+    tables = []
+    for path in paths:
+        table = read_table(path)
+        _require(table, _TRACE_COLUMNS, path)
+        tables.append(table.assign(**run_key(path))[[*RUN_KEYS, *_TRACE_COLUMNS]])
+    if not tables:
+        raise UserError("no traces were given; name at least one to collect")
+    return pd.concat(tables, ignore_index=True)
 
 
 def _require(table: pd.DataFrame, columns: Sequence[str], path: str | Path) -> None:
@@ -111,7 +131,9 @@ def _require(table: pd.DataFrame, columns: Sequence[str], path: str | Path) -> N
 
 
 def _probe_rows(table: pd.DataFrame) -> pd.DataFrame:
-    measure = "r2_" + table["probe"].astype(str) + "_" + table["inputs"].astype(str)
+    prefix = table["part"].map({"test": "", "validation": VALIDATION})
+    parts = [table[key].astype(str) for key in ("probe", "inputs")]
+    measure = prefix.astype(str) + "r2_" + parts[0] + "_" + parts[1]
     return pd.DataFrame(
         {
             "measure": measure,

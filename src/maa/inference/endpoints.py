@@ -2,7 +2,11 @@
 
 from dataclasses import dataclass
 
+import pandas as pd
+
 from maa.errors import UserError
+
+VALIDATION = "validation_"
 
 
 @dataclass(frozen=True)
@@ -75,3 +79,32 @@ def endpoints_of(domain: str) -> tuple[Endpoint, ...]:
             f"{sorted(ENDPOINTS)}, so add them to maa.inference.endpoints"
         )
     return ENDPOINTS[domain]
+
+
+def is_validation(measures: pd.Series) -> pd.Series:
+    """Tell which measures were taken on validation queries: they choose, never test."""
+    return measures.str.startswith(VALIDATION)
+
+
+def label_of(domain: str, endpoint: str, target: str = "") -> str:
+    """Return a quantity's name for readers.
+
+    Args:
+        domain: whose endpoints to look among.
+        endpoint: an endpoint's name, or a probe's measure such as ``r2_linear_z``.
+        target: the statistic, if the quantity is one under a probe.
+
+    Raises:
+        UserError: if the domain states no endpoints, or there is no such endpoint.
+    """
+    if target:
+        _, probe, inputs = endpoint.split("_")
+        probe = probe.replace("extratrees", "ExtraTrees")
+        return f"{target.replace('_', ' ').capitalize()}, {probe} R² from {inputs}"
+    labels = {stated.name: stated.label for stated in endpoints_of(domain)}
+    if endpoint not in labels:
+        raise UserError(
+            f"the domain {domain!r} has no endpoint {endpoint!r}; expected one of "
+            f"{sorted(labels)}"
+        )
+    return labels[endpoint]

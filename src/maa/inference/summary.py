@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from maa.inference.bootstrap import interval
-from maa.inference.cells import QUANTITY, cell_effects
+from maa.inference.bootstrap import percentiles, resample, shape_of
+from maa.inference.cells import QUANTITY
 from maa.inference.endpoints import endpoints_of
-from maa.inference.significance import holm, wilcoxon_p
+from maa.inference.significance import holm, wilcoxon_columns
+from maa.inference.wide import RUN, by_runs, spread
 
 
 def aggregate_table(runs: pd.DataFrame, draws: int, seed: int) -> pd.DataFrame:
@@ -26,7 +27,7 @@ def aggregate_table(runs: pd.DataFrame, draws: int, seed: int) -> pd.DataFrame:
     """
     tables = []
     for domain, rows in runs[runs["target"] == ""].groupby("domain"):
-        table = _summaries(rows, draws, seed)
+        table = summarise(rows, draws, seed)
         stated = {e.name: e for e in endpoints_of(str(domain))}
         table["label"] = [stated[name].label for name in table["endpoint"]]
         table["primary"] = [stated[name].primary for name in table["endpoint"]]
@@ -56,7 +57,7 @@ def statistics_table(runs: pd.DataFrame, draws: int, seed: int) -> pd.DataFrame:
     rows = runs[runs["target"] != ""]
     if rows.empty:
         return pd.DataFrame(columns=[*QUANTITY, *_EMPTY, "p_holm", "family"])
-    table = _summaries(rows, draws, seed)
+    table = summarise(rows, draws, seed)
     families = [
         _correct(part, pd.Series(True, index=part.index))
         for _, part in table.groupby(["domain", "endpoint"])
@@ -64,42 +65,68 @@ def statistics_table(runs: pd.DataFrame, draws: int, seed: int) -> pd.DataFrame:
     return pd.concat(families, ignore_index=True)
 
 
-def summarise(runs: pd.DataFrame, draws: int, seed: int) -> dict[str, Any]:
-    """Summarise one quantity over a whole grid of runs.
+def summarise(runs: pd.DataFrame, draws: int, seed: int) -> pd.DataFrame:
+    """Summarise every quantity over the runs where it is not constant.
+
+    Args:
+        runs: effects of runs, as `maa.inference.cells.run_effects` returns them; every
+            cell of a quantity has the same seeds.
+        draws: number of bootstrap draws.
+        seed: of the bootstrap.
 
     Returns:
-        ``constant``; the means ``baseline`` and ``treatment``; ``change``, their
-        difference, and ``percent``, 100 times its ratio to the size of the baseline
-        (ratio of means); ``low`` and ``high``, the 95 % interval of the change; numbers
-        of ``cells``, of those with a positive effect (``improved``) and a negative one
-        (``worsened``), of ``backbones``, ``datasets`` and ``seeds``; the exact ``p``
-        over cells; and ``p_runs``, the same test over single runs (sensitivity only:
-        the seeds of a cell are not independent).
+        One row a (domain, endpoint, target): ``constant``; the means ``baseline`` and
+        ``treatment``; ``change``, their difference, and ``percent``, 100 times its
+        ratio to the size of the baseline (ratio of means); ``low`` and ``high``, the
+        95 % interval of the change; numbers of ``cells``, of those with a positive
+        effect (``improved``) and a negative one (``worsened``), of ``backbones``,
+        ``datasets`` and ``seeds``; the exact ``p`` over cells; and ``p_runs``, the
+        same test over single runs (sensitivity only: the seeds of a cell are not
+        independent). A quantity that is constant everywhere has no values and p = 1.
     """
-    runs = runs[~runs["constant"]]
-    if runs.empty:
-        return dict(_EMPTY)
-    cells = cell_effects(runs)
-    baseline, treatment = cells["baseline"].mean(), cells["treatment"].mean()
-    change = treatment - baseline
-    low, high = interval(_grid(runs), draws, seed)
-    return {
-        "constant": False,
-        "baseline": baseline,
-        "treatment": treatment,
-        "change": change,
-        "percent": 100 * change / abs(baseline) if baseline else np.nan,
-        "low": low,
-        "high": high,
-        "cells": len(cells),
-        "improved": int((cells["effect"] > 0).sum()),
-        "worsened": int((cells["effect"] < 0).sum()),
-        "backbones": runs["backbone"].nunique(),
-        "datasets": runs["dataset"].nunique(),
-        "seeds": runs["seed"].nunique(),
-        "p": wilcoxon_p(cells["effect"].to_numpy()),
-        "p_runs": wilcoxon_p(runs["effect"].to_numpy()),
-    }
+    kept = runs[~runs["constant"]]
+    baselines, treatments = (
+        spread(kept, QUANTITY, arm) for arm in ("baseline", "treatment")
+    )
+    tables = [_summary(part, treatments, draws, seed) for part in by_runs(baselines)]
+    quantities = pd.MultiIndex.from_frame(runs[QUANTITY].drop_duplicates())
+    bare = quantities.drop([key for table in tables for key in table.index])
+    if len(bare):
+        tables.append(pd.DataFrame(_EMPTY, index=bare))
+    return pd.concat(tables).sort_index().reset_index()
+
+
+def _summary(
+    baseline: pd.DataFrame, treatments: pd.DataFrame, draws: int, seed: int
+) -> pd.DataFrame:
+    """Summarise quantities of the same runs; index: the quantities."""
+    treatment = treatments.loc[baseline.index, baseline.columns]
+    keys = baseline.index.to_frame(index=False)
+    effects = (treatment - baseline).to_numpy()
+    cells = [arm.groupby(level=RUN[:2]).mean() for arm in (baseline, treatment)]
+    cell_effect = (cells[1] - cells[0]).to_numpy()
+    means = [cell.mean().to_numpy() for cell in cells]
+    change = means[1] - means[0]
+    size = np.abs(means[0])
+    low, high = percentiles(resample(effects, shape_of(keys), draws, seed))
+    return pd.DataFrame(
+        {
+            "constant": False,
+            "baseline": means[0],
+            "treatment": means[1],
+            "change": change,
+            "percent": 100 * change / np.where(size > 0, size, np.nan),
+            "low": low,
+            "high": high,
+            "cells": len(cell_effect),
+            "improved": (cell_effect > 0).sum(axis=0),
+            "worsened": (cell_effect < 0).sum(axis=0),
+            **{f"{key}s": keys[key].nunique() for key in RUN},
+            "p": wilcoxon_columns(cell_effect),
+            "p_runs": wilcoxon_columns(effects),
+        },
+        index=baseline.columns,
+    )
 
 
 _EMPTY: dict[str, Any] = {
@@ -115,24 +142,8 @@ _EMPTY: dict[str, Any] = {
 }
 
 
-def _summaries(runs: pd.DataFrame, draws: int, seed: int) -> pd.DataFrame:
-    return pd.DataFrame(
-        [
-            dict(zip(QUANTITY, key, strict=True)) | summarise(rows, draws, seed)
-            for key, rows in runs.groupby(QUANTITY)
-        ]
-    )
-
-
 def _correct(table: pd.DataFrame, family: pd.Series) -> pd.DataFrame:
     table = table.assign(p_holm=np.nan, family=0)
     table.loc[family, "p_holm"] = holm(table.loc[family, "p"].to_numpy())
     table.loc[family, "family"] = int(family.sum())
     return table
-
-
-def _grid(runs: pd.DataFrame) -> np.ndarray:
-    """Return the effects as float64[backbones, datasets, seeds]."""
-    runs = runs.sort_values(["backbone", "dataset", "seed"])
-    shape = [runs[key].nunique() for key in ("backbone", "dataset", "seed")]
-    return runs["effect"].to_numpy().reshape(shape)

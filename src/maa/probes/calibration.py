@@ -20,7 +20,8 @@ from maa.probes.split import constant_targets, split_at
 
 GRID: Mapping[str, Sequence[Any]] = {
     "joint": (True, False),
-    "max_features": ("sqrt", 1 / 3, 1.0),
+    "min_samples_leaf": (2, 5, 10),
+    "max_features": (0.1, 0.2, 1 / 3),
     "trees": (12, 25),
 }
 

@@ -28,7 +28,7 @@ def read_data(
             disagree on the number of queries.
     """
     z, c, keys = _read_inputs(representation, part)
-    table = _read_targets(targets, part)
+    table = read_targets(targets, part)
     if not len(z) == len(c) == len(table):
         raise UserError(
             f"{representation} has {len(z)} rows of z and {len(c)} of c for {part}, "
@@ -52,7 +52,12 @@ def _read_inputs(path: str | Path, part: str) -> tuple[NDArray[np.float32], ...]
     return tuple(arrays)
 
 
-def _read_targets(path: str | Path, part: str) -> pd.DataFrame:
+def read_targets(path: str | Path, part: str) -> pd.DataFrame:
+    """Return the targets of a part's queries, one column each, in order.
+
+    Raises:
+        UserError: if the table lacks its keys, or the part's queries have a gap.
+    """
     table = read_table(path)
     if not {"part", "query"} <= set(table.columns):
         raise UserError(
