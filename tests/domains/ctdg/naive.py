@@ -5,7 +5,7 @@ is shared between candidates, and nothing of the library is used.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 Weights = Mapping[str, Tensor]
+Mix = Callable[[list[Tensor]], list[Tensor]]
 
 
 def lp_weights(logits: Tensor, p: float) -> Tensor:
@@ -71,10 +72,19 @@ def attend(
     return torch.cat(outputs), asked
 
 
-def tgat(
-    weights: Weights, stream: Any, row: int, destination: int, p: float, width: int
+def source_reader(
+    weights: Weights,
+    stream: Any,
+    row: int,
+    destination: int,
+    p: float,
+    width: int,
+    mix: Mix,
 ) -> tuple[Tensor, Tensor, list[Tensor]]:
-    """Return score, Z and logits; `width` is that of the time encoding."""
+    """Return score, Z and logits; `mix` acts on the history's tokens, oldest first.
+
+    `width` is that of the time encoding.
+    """
     source = weights["embedding.weight"][int(stream.source[row])]
     target = weights["embedding.weight"][destination]
     tokens = []
@@ -86,11 +96,112 @@ def tgat(
     now = time_features(float(stream.time[row]), width)
     query = linear(weights, "query", torch.cat([source, target, now]))
     query = F.gelu(norm(weights, "query_norm", query, 1e-5))
-    context, logits = attend(weights, "attention", query, tokens, 1, p)
+    context, logits = attend(weights, "attention", query, mix(tokens), 1, p)
     state = norm(weights, "state_norm", source + context, 1e-5)
     z = torch.cat([state, target, query, context])
     network = linear(weights, "output", F.gelu(linear(weights, "hidden", z)))[0]
     return state @ target / math.sqrt(len(target)) + network, z, logits
+
+
+def tgat(
+    weights: Weights, stream: Any, row: int, destination: int, p: float, width: int
+) -> tuple[Tensor, Tensor, list[Tensor]]:
+    """Return score, Z and logits."""
+    return source_reader(weights, stream, row, destination, p, width, lambda x: x)
+
+
+def dygformer(
+    weights: Weights,
+    stream: Any,
+    row: int,
+    destination: int,
+    p: float,
+    width: int,
+    layers: int,
+    heads: int,
+    patch: int,
+) -> tuple[Tensor, Tensor, list[Tensor]]:
+    """Return score, Z and logits."""
+
+    def mix(tokens: list[Tensor]) -> list[Tensor]:
+        missing = -len(tokens) % patch
+        filled = [torch.zeros_like(token) for token in tokens[:1] * missing] + tokens
+        entries = []
+        for start in range(0, len(filled), patch):
+            joined = torch.cat(filled[start : start + patch])
+            entry = norm(
+                weights, "project_norm", linear(weights, "project", joined), 1e-5
+            )
+            entries.append(F.gelu(entry))
+        for layer in range(layers):
+            entries = transform(weights, f"transformer.layers.{layer}", entries, heads)
+        return entries
+
+    return source_reader(weights, stream, row, destination, p, width, mix)
+
+
+def transform(
+    weights: Weights, name: str, entries: list[Tensor], heads: int
+) -> list[Tensor]:
+    """Return what a pre-norm transformer layer makes of a sequence."""
+    normed = [norm(weights, f"{name}.norm1", entry, 1e-5) for entry in entries]
+    projected = [
+        weights[f"{name}.self_attn.in_proj_weight"] @ entry
+        + weights[f"{name}.self_attn.in_proj_bias"]
+        for entry in normed
+    ]
+    changed = []
+    for place, entry in enumerate(entries):
+        outputs = []
+        query = projected[place].chunk(3)[0].chunk(heads)
+        for head in range(heads):
+            keys = torch.stack([x.chunk(3)[1].chunk(heads)[head] for x in projected])
+            values = torch.stack([x.chunk(3)[2].chunk(heads)[head] for x in projected])
+            logits = keys @ query[head] / math.sqrt(len(query[head]))
+            outputs.append(torch.softmax(logits, dim=0) @ values)
+        mixed = linear(weights, f"{name}.self_attn.out_proj", torch.cat(outputs))
+        entry = entry + mixed
+        wide = linear(
+            weights, f"{name}.linear1", norm(weights, f"{name}.norm2", entry, 1e-5)
+        )
+        changed.append(entry + linear(weights, f"{name}.linear2", F.gelu(wide)))
+    return changed
+
+
+def graphmixer(
+    weights: Weights,
+    stream: Any,
+    row: int,
+    destination: int,
+    p: float,
+    width: int,
+    layers: int,
+) -> tuple[Tensor, Tensor, list[Tensor]]:
+    """Return score, Z and logits."""
+
+    def mix(tokens: list[Tensor]) -> list[Tensor]:
+        for layer in range(layers):
+            tokens = mix_once(weights, f"blocks.{layer}", tokens) if tokens else []
+        return tokens
+
+    return source_reader(weights, stream, row, destination, p, width, mix)
+
+
+def mix_once(weights: Weights, name: str, tokens: list[Tensor]) -> list[Tensor]:
+    """Return what a mixer block makes of a history."""
+    changed, asked = [], []
+    for token in tokens:
+        wide = linear(
+            weights, f"{name}.expand", norm(weights, f"{name}.norm", token, 1e-5)
+        )
+        token = token + linear(weights, f"{name}.contract", F.gelu(wide))
+        gate = norm(weights, f"{name}.gate_norm", token, 1e-5)
+        gate = F.gelu(linear(weights, f"{name}.gate", gate))
+        asked.append((weights[f"{name}.gate_output.weight"] @ gate)[0])
+        changed.append(token)
+    shares = torch.softmax(torch.stack(asked), dim=0)
+    mean = sum(share * token for share, token in zip(shares, changed, strict=True))
+    return [token + mean for token in changed]
 
 
 def craft(

@@ -130,8 +130,10 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     dropped = round(p * 2**16)
     words = torch.empty((x.numel() + 3) // 4, dtype=torch.int64)
     bits = words.random_(-(2**63), None).view(torch.int16)[: x.numel()]
-    kept = (bits >= dropped - 2**15).to(x.dtype)
-    return x * kept.mul_(2**16 / (2**16 - dropped)).view(x.shape)
+    scale = 2**16 / (2**16 - dropped)
+    # Above zero for a word of at least `dropped`; whole numbers, so exact.
+    kept = bits.to(x.dtype).sub_(dropped - 2**15 - 1).mul_(scale).clamp_(0, scale)
+    return x * kept.view(x.shape)
 
 
 class Dropout(nn.Module):
