@@ -109,3 +109,20 @@ rule select_power:
         " --measurements {input} --settings {params.settings:q}"
         " --selection {output.selection}"
         " --selection-effects {output.selection_effects} > {log} 2>&1"
+
+
+rule collect_supports:
+    input:
+        get_all_targets,
+    output:
+        "results/supports.parquet",
+    log:
+        "logs/collect_supports.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        code=code("collect_supports.py"),
+    shell:
+        'python "$MAA_SCRIPTS/collect_supports.py"'
+        " {input} --output {output} > {log} 2>&1"
