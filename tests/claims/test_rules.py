@@ -2,13 +2,12 @@ import math
 
 import pytest
 
-from maa.claims.rules import (
+from maa.claims.rules import judge, rule_text
+from maa.claims.verdicts import (
     CONTRADICTED,
     DIRECTION_ONLY,
     NOT_REPRODUCED,
     REPRODUCED,
-    judge,
-    rule_text,
 )
 
 UP = {"name": "increase", "compare": "change", "factor": 2, "alpha": 0.05}

@@ -9,29 +9,49 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from maa.errors import UserError
-from maa.figures import fig1, fig2, table3, table4
+from maa.figures import fig1, fig2, fig4, table3, table4
+from maa.figures.catalogue import CATALOGUE
 from maa.figures.labels import STATISTICS, label, ordered
 from maa.figures.load import load, pick
 from maa.figures.style import save
 from maa.figures.tabular import number, page, span, starred
 from maa.files import write_table
-from maa.inference.cells import cell_effects, run_effects
-from maa.inference.pairs import pair_runs
-from maa.inference.summary import aggregate_table, statistics_table
-from tests.factories import BACKBONES, DATASETS, TARGETS, make_measurements
+from tests.figures.tables_of_inference import (
+    BACKBONES,
+    CONTROL_CELLS,
+    DATASETS,
+    TARGETS,
+    all_tables,
+    is_constant,
+    value,
+)
 
 SCRIPTS = Path(__file__).parents[2] / "workflow" / "scripts"
 
 
+GRID = [(b, d) for b in BACKBONES for d in DATASETS]
+FIXED = (1.02, 1.05, 1.1, 1.2, 1.3, 2)
+DRAWN = sorted(CATALOGUE)
+
+
 @pytest.fixture(scope="module")
 def tables():
-    effects = {("auc_unseen", ""): 0.01, ("r2_extratrees_z", "density"): -0.02}
-    runs = run_effects(pair_runs(make_measurements(effects), "p1.00", "p1.10"))
-    return {
-        "cells": cell_effects(runs),
-        "aggregate": aggregate_table(runs, 200, 0),
-        "statistics": statistics_table(runs, 200, 0),
-    }
+    return all_tables()
+
+
+def table_of(name, tables):
+    module = load(name)
+    return module.table(*pick(module, tables))
+
+
+def gain(operator, endpoint, target="", cells=CONTROL_CELLS):
+    """Return the mean change from softmax, as the made-up study has it."""
+    changes = [
+        value(d, b, operator, endpoint, target) - value(d, b, "p1.00", endpoint, target)
+        for b, d in cells
+        if not is_constant(d, target)
+    ]
+    return sum(changes) / len(changes)
 
 
 def test_fig1_bars_are_means_over_data_sets(tables):
@@ -43,9 +63,10 @@ def test_fig1_bars_are_means_over_data_sets(tables):
     axis = fig1.draw(changes).axes[0]
     heights = [bar.get_height() for bar in axis.patches]
     means = changes[(changes["panel"] == "AUC") & (changes["dataset"] == "mean")]
-    order = means.set_index("backbone")["effect"][["craft", "tgat"]]
-    np.testing.assert_allclose(heights[:2], order)
-    assert [text.get_text() for text in axis.get_xticklabels()][:2] == ["CRAFT", "TGAT"]
+    order = means.set_index("backbone")["effect"][list(BACKBONES)]
+    np.testing.assert_allclose(heights, order)
+    names = [text.get_text() for text in axis.get_xticklabels()]
+    assert names == ["CRAFT", "TGAT", "DyGFormer", "GraphMixer"]
 
 
 def test_fig1_names_what_is_missing(tables):
@@ -55,7 +76,7 @@ def test_fig1_names_what_is_missing(tables):
 
 
 def test_fig1_draws_one_backbone_on_one_data_set(tables):
-    cells = tables["cells"].query("backbone == 'tgat' and dataset == 'mooc'")
+    cells = tables["cells"].query("backbone == 'tgat' and dataset == 'uci'")
     assert len(fig1.draw(fig1.table(cells)).axes) == 4
 
 
@@ -81,7 +102,7 @@ def test_table3_shows_tested_endpoints_first(tables):
     auc = shown[shown["Endpoint"] == "AUC"].iloc[0]
     assert auc["Improved"] == "12/12"
     assert auc["Holm"] == "0.0029*"
-    assert auc["Change"].startswith("+0.0")
+    assert auc["Change"] == f"{gain('p1.10', 'auc', cells=GRID):+.5f}"
     assert shown["Holm"].tolist()[6:] == ["\u2013"] * (len(shown) - 6)
     with pytest.raises(UserError, match="'tkg'"):
         table3.table(tables["aggregate"], "tkg")
@@ -94,26 +115,33 @@ def test_table4_shows_both_probes_and_constants(tables):
     assert shown.index.tolist() == [STATISTICS[name] for name in STATISTICS]
     assert shown.loc["Density", "ExtraTrees up"] == "0/12"
     assert shown.loc["Density", "ExtraTrees Holm"] == "0.0039*"
+    assert shown.loc["Homophily", "Linear up"] == "8/8"  # constant on wikipedia
+    flat = statistics.assign(constant=statistics["target"] == "homophily")
+    shown = table4.display(flat).set_index("Statistic")
     assert shown.loc["Homophily", "Linear ΔR²"] == "constant"
     assert shown.loc["Homophily", "Linear Holm"] == "\u2013"
     with pytest.raises(UserError, match="Table 4"):
         table4.table(tables["statistics"].head(0))
 
 
-@pytest.mark.parametrize("name", ["fig1", "fig2", "table3", "table4"])
+@pytest.mark.parametrize("name", DRAWN)
 def test_no_text_is_cut_off_or_overlaps(tables, name):
-    module = load(name)
-    figure = module.draw(module.table(*pick(module, tables)))
+    figure = load(name).draw(table_of(name, tables))
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     renderer = canvas.get_renderer()
     drawn, size = figure.get_tightbbox(renderer), figure.get_size_inches()
     assert min(drawn.x0, drawn.y0) >= -0.01
     assert drawn.x1 <= size[0] + 0.01 and drawn.y1 <= size[1] + 0.01
+    kind = CATALOGUE[name]["kind"]
+    assert kind == "table" or size[0] == 7.2
     for axis in figure.axes:
-        texts = axis.texts if name.startswith("table") else axis.get_xticklabels()
-        boxes = [text.get_window_extent(renderer) for text in texts]
-        assert len(boxes) >= 4
+        texts = axis.texts if kind == "table" else axis.get_xticklabels()
+        boxes = [
+            text.get_window_extent(renderer)
+            for text in texts
+            if not text.get_rotation()
+        ]
         for index, box in enumerate(boxes):
             assert not any(box.overlaps(other) for other in boxes[index + 1 :])
 
@@ -157,32 +185,28 @@ def test_unknown_names_keep_an_order_and_a_label():
 
 def test_only_figures_and_tables_are_loaded(tables):
     assert load("fig1") is importlib.import_module("maa.figures.fig1")
-    for name in ("fig9", "labels", "load"):
+    for name in ("fig99", "labels", "load"):
         with pytest.raises(UserError, match=f"no figure or table '{name}'"):
             load(name)
     with pytest.raises(UserError, match="give it as --cells"):
         pick(load("fig1"), {})
+    with pytest.raises(UserError, match="give it as --contrast-cells"):
+        pick(load("official"), {"cells": tables["cells"]})
 
 
-@pytest.mark.parametrize(
-    ("script", "name", "needs", "formats"),
-    [
-        ("figure.py", "fig1", ["cells"], ["pdf", "png", "csv"]),
-        ("figure.py", "fig2", [], ["pdf", "png", "csv"]),
-        ("table.py", "table3", ["aggregate"], ["csv", "html", "pdf", "png"]),
-        ("table.py", "table4", ["statistics"], ["csv", "html", "pdf", "png"]),
-    ],
-)
-def test_scripts_write_every_format(tables, tmp_path, script, name, needs, formats):
-    flags = [f"--{script[:-3]}", name]
-    for need in needs:
+@pytest.mark.parametrize("name", ["fig2", "fig8", "table_selection"])
+def test_scripts_write_every_format(tables, tmp_path, name):
+    kind = CATALOGUE[name]["kind"]
+    flags = [f"--{kind}", name]
+    for need in CATALOGUE[name]["tables"]:
         write_table(tmp_path / f"{need}.parquet", tables[need])
-        flags += [f"--{need}", tmp_path / f"{need}.parquet"]
+        flags += [f"--{need.replace('_', '-')}", tmp_path / f"{need}.parquet"]
+    formats = ["pdf", "png", "csv"] + (["html"] if kind == "table" else [])
     outputs = {suffix: tmp_path / f"{name}.{suffix}" for suffix in formats}
     flags += [
         part for suffix, path in outputs.items() for part in (f"--{suffix}", path)
     ]
-    command = [sys.executable, SCRIPTS / script, *map(str, flags)]
+    command = [sys.executable, SCRIPTS / f"{kind}.py", *map(str, flags)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert outputs["pdf"].read_bytes().startswith(b"%PDF")
@@ -190,3 +214,181 @@ def test_scripts_write_every_format(tables, tmp_path, script, name, needs, forma
     assert len(pd.read_csv(outputs["csv"])) > 3
     if "html" in outputs:
         assert "<table" in outputs["html"].read_text(encoding="utf-8")
+
+
+def test_fig3_shows_both_arms_from_both_inputs(tables):
+    audit = table_of("fig3", tables).set_index("inputs")
+    assert audit.index.tolist() == ["Z", "(Z, c)"]
+    for inputs, endpoint in (("Z", "shared_linear"), ("(Z, c)", "beyond_linear")):
+        expected = gain("p1.10", endpoint, cells=GRID)
+        assert audit.loc[inputs, "change"] == pytest.approx(expected)
+        difference = audit.loc[inputs, "treatment"] - audit.loc[inputs, "baseline"]
+        assert difference == pytest.approx(expected)
+
+
+def test_fig4_averages_where_a_statistic_varies(tables):
+    changes = table_of("fig4", tables).set_index(["endpoint", "target", "backbone"])
+    row = changes.loc[("r2_linear_z", "homophily", "tgat")]
+    cells = [("tgat", dataset) for dataset in ("uci", "enron")]
+    assert row["change"] == pytest.approx(
+        gain("p1.10", "r2_linear_z", "homophily", cells)
+    )
+    assert row["cells"] == 2 and not row["constant"]
+    only = {**tables, "cells": tables["cells"].query("dataset == 'wikipedia'")}
+    flat = table_of("fig4", only).set_index(["endpoint", "target", "backbone"])
+    assert flat.loc[("r2_linear_z", "homophily", "tgat"), "constant"]
+    texts = [text.get_text() for text in fig4.draw(flat.reset_index()).axes[0].texts]
+    assert texts.count("const") == len(BACKBONES)
+    starred = [text for text in texts if text.endswith("*")]
+    assert len(starred) == (flat.loc["r2_linear_z"]["p_holm"] < 0.05).sum() > 0
+
+
+def test_fig8_starts_at_softmax_and_keeps_groups_apart(tables):
+    points = table_of("fig8", tables).set_index(["endpoint", "series", "p"])
+    assert (points.xs(1.0, level="p")["change"] == 0).all()
+    assert points.loc[("auc", "controls", 2.0), "change"] == pytest.approx(
+        gain("p2.00", "auc")
+    )
+    assert points.loc[("auc", "core", 1.2), "change"] == pytest.approx(
+        gain("p1.20", "auc", cells=GRID)
+    )
+    assert ("auc", "core", 2.0) not in points.index
+    assert points.loc[("auc", "tgat/uci", 1.1), "change"] == pytest.approx(
+        gain("p1.10", "auc", cells=[("tgat", "uci")])
+    )
+    assert not points.index.duplicated().any()
+
+
+def test_fig9_marks_what_one_head_cannot_change(tables):
+    effects = table_of("fig9", tables)
+    matched = effects.query("baseline == 'p1.00-l2' and series != 'mean'")
+    single = ~matched["series"].str.startswith("craft")
+    assert (matched["zero"] == single).all()
+    assert not effects.query("baseline == 'p1.00'")["zero"].any()
+
+
+def test_controls_set_explained_gains_beside_gains_of_the_same_cells(tables):
+    marks = table_of("controls", tables).set_index(["target", "backbone", "series"])
+    for series, operator, cells in (
+        ("gain", "p1.10", CONTROL_CELLS),
+        ("uniform", "p1.10-uniform", CONTROL_CELLS),
+        ("gain_grid", "p1.10", GRID),
+        ("log_n", "p1.10-length", GRID),
+    ):
+        row = marks.loc[("density", "all", series)]
+        expected = gain(operator, "r2_linear_z", "density", cells)
+        assert row["value"] == pytest.approx(expected)
+        assert row["cells"] == len(cells)
+    assert ("mean", "tgat", "gain") in marks.index
+
+
+def test_the_trace_averages_seeds_then_data_sets(tables):
+    traced = table_of("trace", tables)
+    keys = ["backbone", "operator", "order", "measure", "target"]
+    wide = traced.pivot(index=keys, columns="dataset", values="value")
+    np.testing.assert_allclose(wide["mean"], wide[list(DATASETS)].mean(axis=1))
+    assert traced["order"].min() == 0  # the gain itself is no point on the way
+
+
+def test_selection_is_relative_to_softmax(tables):
+    curves = table_of("selection", tables)
+    start = curves[curves["p"] == 1.0]
+    np.testing.assert_allclose(start[["utility", "recovery"]], 0, atol=1e-12)
+    assert (curves.groupby(["variant", "fold"])["chosen"].sum() == 1).all()
+    with pytest.raises(UserError, match="has no fold"):
+        table_of("selection", tables | {"selection": tables["selection"].head(0)})
+
+
+def test_official_forms_stand_beside_the_same_data(tables):
+    changes = table_of("official", tables)
+    assert set(changes["dataset"]) == {"wikipedia", "mean"}
+    one = changes.query("panel == 'AUC' and model == 'tgat' and dataset == 'mean'")
+    for form, name in (("core", "tgat"), ("official", "tgat-official")):
+        expected = gain("p1.10", "auc", cells=[(name, "wikipedia")])
+        assert one.set_index("form").loc[form, "effect"] == pytest.approx(expected)
+    core = tables["contrast_cells"].query("group == 'core'")
+    with pytest.raises(UserError, match="reference and its official form"):
+        table_of("official", tables | {"contrast_cells": core})
+
+
+def test_table8_has_softmax_and_every_power(tables):
+    powers = table_of("table8", tables)
+    shown = load("table8").display(powers).set_index("p")
+    assert shown.index.tolist() == [f"{p:.2f}" for p in (1, *FIXED)]
+    base = np.mean([value(d, b, "p1.00", "auc", "") for b, d in CONTROL_CELLS])
+    assert shown.loc["1.00", "AUC"] == f"{base:.5f}"
+    percent = 100 * gain("p2.00", "auc") / base
+    assert shown.loc["2.00", "AUC %"] == number(percent, 2, sign=True)
+    assert shown.loc["1.00", "AUC %"] == "\u2013"
+
+
+def test_table9_takes_the_better_variant_of_each_cell_and_endpoint(tables):
+    effects = table_of("table9", tables)
+    wide = effects.pivot(
+        index=["endpoint", "backbone"], columns="operator", values="effect"
+    )
+    best = wide[["cpa-additive", "cpa-scaled"]].max(axis=1)
+    np.testing.assert_array_equal(wide["cpa-best"], best)
+    minus = effects[effects["operator"] == "cpa-best"]
+    minus = minus.set_index(["endpoint", "backbone"])["minus_maa"]
+    np.testing.assert_allclose(minus, (wide["p1.10"] - best)[minus.index])
+    without = tables["contrast_cells"].query("treatment != 'cpa-scaled'")
+    with pytest.raises(UserError, match="treatment 'cpa-scaled'"):
+        table_of("table9", tables | {"contrast_cells": without})
+
+
+def test_the_choices_are_shown_with_their_effects_on_test(tables):
+    folds = table_of("table_selection", tables)
+    assert folds["variant"].drop_duplicates().tolist() == [
+        "leave-one-model-out",
+        "leaky",
+        "per-cell",
+    ]
+    first = folds.iloc[0]
+    assert first["fold"] == "craft"
+    effects = tables["selection_effects"].query(
+        "variant == 'leave-one-model-out' and fold == 'craft'"
+    )
+    assert first["d_auc"] == pytest.approx(effects["d_auc"].mean())
+    assert len(folds) == 4 + 4 + 12
+
+
+def test_checks_stand_beside_the_tests_they_check(tables):
+    checks = table_of("table_checks", tables)
+    assert len(checks) == 6 + 16
+    assert checks["mixed_estimate"].notna().all()
+    shown = load("table_checks").display(checks).set_index("Quantity")
+    assert shown.loc["AUC", "with Holm"] == "∞"
+    assert shown.loc["Context margin", "Mixed estimate"].endswith("†")
+    assert not shown.loc["AUC", "Mixed estimate"].endswith("†")
+
+
+def test_shares_are_ordered_and_shown_for_all_backbones(tables):
+    shares = table_of("table_shares", tables)
+    shown = load("table_shares").display(shares)
+    assert shown["Statistic"].iloc[0] == "Preferential attachment"
+    assert shown["Statistic"].iloc[-1] == "Mean"
+    assert len(shown) == 9 * 3 < len(shares)
+
+
+def test_official_forms_are_listed_below_their_reference(tables):
+    forms = table_of("table_official", tables)
+    shown = load("table_official").display(forms)
+    assert shown["Form"].tolist() == ["reference", "official"] * (len(shown) // 2)
+    assert shown["Model"].iloc[-1] == "All"
+
+
+SMALL = ["fig1", "fig3", "fig4", "trace", "table3", "table4", "table_checks"]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_two_backbones_on_one_data_set_are_enough(tables, name):
+    small = {
+        key: table[
+            table["backbone"].isin(["craft", "tgat"]) & (table["dataset"] == "uci")
+        ]
+        for key, table in tables.items()
+        if {"backbone", "dataset"} <= set(table.columns)
+    }
+    given = tables | small
+    assert load(name).draw(table_of(name, given)).axes

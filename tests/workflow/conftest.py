@@ -21,9 +21,22 @@ TINY = {
         "ctdg": {
             "datasets": ["planted"],
             "seeds": [7, 17],
+            "controls": {
+                "cells": [{"dataset": "planted", "backbone": "tgat"}],
+                "operators": ["p1.10-uniform", "p1.10-length"],
+            },
+            "official": {
+                "datasets": ["planted"],
+                "backbones": ["craft-official"],
+                "operators": ["p1.00", "p1.10"],
+            },
             "prepare": {"window": 1500, "history": 8},
             "fit": {"epochs": 1},
-            "models": {"tgat": {"hidden": 16}, "craft": {"hidden": 16}},
+            "models": {
+                "tgat": {"hidden": 16},
+                "craft": {"hidden": 16},
+                "craft-official": {"hidden": 16},
+            },
             "probe": {"trees": 5},
         }
     },

@@ -128,6 +128,8 @@ OPERATORS = {
 }
 FIGURES = drawable("figure", OPERATORS)
 TABLES = drawable("table", OPERATORS)
+if not all(TRACED.values()):
+    FIGURES = [name for name in FIGURES if "traces" not in needs(name)]
 
 
 def values(axis):

@@ -8,6 +8,10 @@ rule claims:
         cells=rules.infer.output.cells,
         aggregate=rules.infer.output.aggregate,
         statistics=rules.infer.output.statistics,
+        contrasts=rules.contrast.output.contrasts,
+        contrast_cells=rules.contrast.output.contrast_cells,
+        selection=rules.select_power.output.selection,
+        support=rules.collect_supports.output,
     output:
         table="results/claims.parquet",
         csv=report(
@@ -15,6 +19,12 @@ rule claims:
             caption="../report/claims.rst",
             category="Claims",
             labels={"claims": "all", "form": "numbers"},
+        ),
+        numbers=report(
+            "results/numbers.csv",
+            caption="../report/claims.rst",
+            category="Claims",
+            labels={"claims": "every number", "form": "numbers"},
         ),
         page=report(
             "results/claims.html",
@@ -28,10 +38,13 @@ rule claims:
     conda:
         "../../environment.yml"
     params:
+        exhibits=[*FIGURES, *TABLES],
         code=code("claims.py"),
     shell:
         'python "$MAA_SCRIPTS/claims.py"'
         " --claims {input.claims:q} --schema {input.schema:q} --cells {input.cells}"
         " --aggregate {input.aggregate} --statistics {input.statistics}"
-        " --parquet {output.table} --csv {output.csv} --html {output.page}"
-        " > {log} 2>&1"
+        " --contrasts {input.contrasts} --contrast-cells {input.contrast_cells}"
+        " --selection {input.selection} --support {input.support}"
+        " --parquet {output.table} --csv {output.csv} --numbers {output.numbers}"
+        " --html {output.page} --exhibits {params.exhibits} > {log} 2>&1"

@@ -12,12 +12,13 @@ def load_book(path: str | Path, schema: str | Path) -> dict[str, Any]:
     """Read the claims and check them against their schema.
 
     Returns:
-        A mapping with ``paper`` (what was published on which grid), ``claims``,
-        ``notes`` (defaults taken where the paper is silent) and ``exhibits`` (figures
-        and tables of the page).
+        A mapping with ``paper`` (what was published on which grid), ``sections``,
+        ``claims``, ``notes`` (defaults taken where the paper is silent) and
+        ``exhibits`` (figures and tables of the page).
 
     Raises:
-        UserError: naming the key that is wrong, or an id that occurs twice.
+        UserError: naming the key that is wrong, an id that occurs twice, or a name
+            that nothing has.
     """
     book: dict[str, Any] = load(path)
     check(book, schema, str(path))
@@ -25,11 +26,39 @@ def load_book(path: str | Path, schema: str | Path) -> dict[str, Any]:
     twice = [name for name, count in ids.items() if count > 1]
     if twice:
         raise UserError(f"{path} states the claim {twice[0]!r} twice; rename one")
+    sections = [section["name"] for section in book["sections"]]
     for claim in book["claims"]:
-        domain = claim.get("domain")
-        if domain is not None and domain not in book["paper"]["grids"]:
-            raise UserError(
-                f"{path}, claim {claim['id']}: the domain {domain!r} has no grid under "
-                f"paper.grids (there are {sorted(book['paper']['grids'])}); add it"
-            )
+        where = f"{path}, claim {claim['id']}"
+        _check_claim(claim, where, sections, set(ids), book["paper"]["grids"])
     return book
+
+
+def _check_claim(
+    claim: dict[str, Any],
+    where: str,
+    sections: list[str],
+    ids: set[str],
+    grids: dict[str, Any],
+) -> None:
+    """Check what no schema can: that the names a claim uses exist."""
+    if claim["section"] not in sections:
+        raise UserError(
+            f"{where}: there is no section {claim['section']!r} (there are "
+            f"{sections}); add it under sections"
+        )
+    domain = claim.get("domain")
+    if domain is not None and domain not in grids:
+        raise UserError(
+            f"{where}: the domain {domain!r} has no grid under paper.grids (there are "
+            f"{sorted(grids)}); add it"
+        )
+    for key in ("of", "against"):
+        unknown = [name for name in claim.get(key, []) if name not in ids]
+        if unknown:
+            raise UserError(
+                f"{where}: {key} names the claim {unknown[0]!r}, which does not exist"
+            )
+    names = Counter(entry["name"] for entry in claim.get("numbers", []))
+    twice = [name for name, count in names.items() if count > 1]
+    if twice:
+        raise UserError(f"{where}: two numbers are called {twice[0]!r}; rename one")

@@ -1,14 +1,16 @@
 """The page of claims: one HTML file that needs nothing but the exhibits beside it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
 import pandas as pd
 from jinja2 import Environment, StrictUndefined
 
-from maa.claims.evaluate import Result, found_text, paper_text
-from maa.claims.rules import VERDICTS, rule_text
+from maa.claims.evaluate import Result, how_judged
+from maa.claims.patterns import agrees
+from maa.claims.texts import found_text, number_texts, paper_text
+from maa.claims.verdicts import VERDICTS
 
 TEMPLATE = "page.html.j2"
 
@@ -18,6 +20,7 @@ def render(
     results: Sequence[Result],
     cells: pd.DataFrame,
     aggregate: pd.DataFrame,
+    exhibits: Collection[str] | None = None,
 ) -> str:
     """Render the page.
 
@@ -26,6 +29,8 @@ def render(
         results: the judged claims.
         cells: the table of cells, for the constant targets.
         aggregate: the table of aggregate endpoints, for both means over targets.
+        exhibits: names of the figures and tables that there are; None for all that the
+            book knows.
     """
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -34,14 +39,37 @@ def render(
     text = resources.files("maa.claims").joinpath(TEMPLATE).read_text(encoding="utf-8")
     return environment.from_string(text).render(
         paper=book["paper"],
-        tally=tally(results),
+        verdicts=VERDICTS,
+        tallies={
+            "Claims on data": tally([r for r in results if not on_paper(r.claim)]),
+            "On the operator and on the paper's own numbers": tally(
+                [r for r in results if on_paper(r.claim)]
+            ),
+        },
         scope=page_scope(results),
-        claims=[_card(result) for result in results],
-        exhibits=book["exhibits"],
+        sections=sections_of(book, results),
+        exhibits=[
+            exhibit
+            for exhibit in book["exhibits"]
+            if exhibits is None or exhibit["name"] in exhibits
+        ],
         notes=book["notes"],
         constants=constant_targets(cells),
         means=both_means(aggregate),
     )
+
+
+def sections_of(
+    book: Mapping[str, Any], results: Sequence[Result]
+) -> list[dict[str, Any]]:
+    """Return the sections that have claims, each with its claims and their tally."""
+    sections = []
+    for section in book["sections"]:
+        found = [r for r in results if r.claim["section"] == section["name"]]
+        if found:
+            cards = [_card(result) for result in found]
+            sections.append({**section, "tally": tally(found), "claims": cards})
+    return sections
 
 
 def tally(results: Sequence[Result]) -> dict[str, int]:
@@ -50,14 +78,24 @@ def tally(results: Sequence[Result]) -> dict[str, int]:
     return {verdict: found.count(verdict) for verdict in VERDICTS}
 
 
+def on_paper(claim: Mapping[str, Any]) -> bool:
+    """Return whether a claim is judged without any data."""
+    return claim["kind"] in ("identity", "arithmetic")
+
+
+def needs_runs(claim: Mapping[str, Any]) -> bool:
+    """Return whether a claim is about trained models."""
+    return not on_paper(claim) and claim["kind"] != "support"
+
+
 def page_scope(results: Sequence[Result]) -> list[str]:
     """Return how far the verdicts reach; nothing for just the paper's whole grid."""
-    measured = [r.scope for r in results if r.claim["kind"] != "identity"]
+    measured = [r.scope for r in results if needs_runs(r.claim)]
     ran = [scope for scope in measured if scope.datasets]
     if not ran:
         return ["No claim on data was measured."] if measured else []
     warnings = []
-    best = max(ran, key=lambda scope: scope.paper_cells)
+    best = max(ran, key=lambda scope: (scope.paper_cells, scope.paper_total))
     if best.paper_cells == 0:
         warnings.append(
             "None of the paper's cells was run: the verdicts on data say how the "
@@ -98,12 +136,17 @@ def both_means(aggregate: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _card(result: Result) -> dict[str, Any]:
+    claim = result.claim
     return {
-        **{k: result.claim[k] for k in ("id", "title", "source", "compares", "test")},
+        **{key: claim[key] for key in ("id", "title", "source", "compares", "test")},
         "finding": result.finding,
         "scope": result.scope,
-        "needs_data": result.claim["kind"] != "identity",
-        "paper": paper_text(result.claim),
-        "found": found_text(result),
-        "rule": rule_text(result.claim["rule"]),
+        "needs_runs": needs_runs(claim),
+        "paper": "" if claim["kind"] == "pattern" else paper_text(claim),
+        "found": found_text(claim, result.found, result.numbers),
+        "numbers": [
+            number_texts(number) | {"agrees": agrees(claim["rule"], number)}
+            for number in result.numbers
+        ],
+        "rule": how_judged(claim),
     }

@@ -1,21 +1,22 @@
-"""The rules that turn a result into a verdict. Written once; claims only parametrise.
+"""Rules for one effect or one error. Written once; claims only parametrise.
 
 Each rule is stated twice side by side: as text for the reader (`RULES`), and as the
 function that computes it.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from maa.claims.verdicts import (
+    CONTRADICTED,
+    DIRECTION_ONLY,
+    NOT_REPRODUCED,
+    REPRODUCED,
+    Check,
+    Finding,
+    finding,
+)
 from maa.inference.significance import smallest_p
-
-REPRODUCED = "reproduced"
-DIRECTION_ONLY = "direction only"
-NOT_REPRODUCED = "not reproduced"
-CONTRADICTED = "contradicted"
-NOT_RUN = "not run"
-VERDICTS = (REPRODUCED, DIRECTION_ONLY, NOT_REPRODUCED, CONTRADICTED, NOT_RUN)
 
 _MOVE = (
     "Reproduced: the mean change is {way}; at least the paper's share of cells go "
@@ -41,36 +42,6 @@ RULES = {
         "larger, or not a number."
     ),
 }
-
-
-@dataclass(frozen=True)
-class Check:
-    """One condition of a rule.
-
-    Attributes:
-        text: what was found.
-        passed: whether it meets the condition.
-        asked: False for a condition that so few cells cannot decide; it then passes.
-    """
-
-    text: str
-    passed: bool
-    asked: bool = True
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A verdict with the conditions it rests on.
-
-    Attributes:
-        verdict: one of `VERDICTS`.
-        reason: one sentence.
-        checks: the rule's conditions; empty if there was nothing to judge.
-    """
-
-    verdict: str
-    reason: str
-    checks: tuple[Check, ...] = ()
 
 
 def rule_text(rule: Mapping[str, Any]) -> str:
@@ -105,11 +76,6 @@ def judge(
     return judges[rule["name"]](rule, paper, found)
 
 
-def not_run(reason: str) -> Finding:
-    """Return the finding of a claim for which there is no measurement."""
-    return Finding(NOT_RUN, reason)
-
-
 def _judge_move(
     rule: Mapping[str, Any], paper: Mapping[str, Any], found: Mapping[str, Any]
 ) -> Finding:
@@ -128,7 +94,7 @@ def _judge_move(
         verdict = REPRODUCED
     else:
         verdict = DIRECTION_ONLY if checks[0].passed else NOT_REPRODUCED
-    return _finding(verdict, checks)
+    return finding(verdict, checks)
 
 
 def _direction(sign: int, found: Mapping[str, Any]) -> Check:
@@ -204,10 +170,10 @@ def _judge_unchanged(
         ),
     )
     if outside:
-        return _finding(CONTRADICTED, checks)
+        return finding(CONTRADICTED, checks)
     if all_inside:
-        return _finding(REPRODUCED, checks)
-    return _finding(DIRECTION_ONLY if mean_inside else NOT_REPRODUCED, checks)
+        return finding(REPRODUCED, checks)
+    return finding(DIRECTION_ONLY if mean_inside else NOT_REPRODUCED, checks)
 
 
 def _judge_identity(
@@ -215,16 +181,4 @@ def _judge_identity(
 ) -> Finding:
     passed = bool(found["error"] <= rule["tolerance"])  # false for NaN
     text = f"the largest error is {found['error']:.2g} (allowed: {rule['tolerance']:g})"
-    return _finding(REPRODUCED if passed else CONTRADICTED, (Check(text, passed),))
-
-
-def _finding(verdict: str, checks: tuple[Check, ...]) -> Finding:
-    """Give as reason all that holds, or what stands against the claim."""
-    if verdict == REPRODUCED:
-        said = [check.text for check in checks]
-    else:
-        said = [check.text for check in checks if not check.passed]
-    sentence = "; ".join(said) + "."
-    if verdict == DIRECTION_ONLY:
-        sentence = f"{checks[0].text}, but {sentence}"
-    return Finding(verdict, sentence[0].upper() + sentence[1:], checks)
+    return finding(REPRODUCED if passed else CONTRADICTED, (Check(text, passed),))

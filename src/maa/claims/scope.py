@@ -1,6 +1,6 @@
 """On how much of the paper's grid a verdict rests."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,31 +29,60 @@ class Scope:
 
 
 NO_DATA = Scope("Needs no data: evaluated on random rows of attention.")
+NO_RUN = Scope("Needs no run: computed from the paper's printed numbers.")
+PREPARED = "Computed from the prepared data alone."
 
 
-def scope_of(cells: pd.DataFrame, grid: Mapping[str, Sequence[Any]]) -> Scope:
-    """Compare the cells of a claim with the paper's grid.
+def published_cells(
+    grid: Mapping[str, Any], group: str, backbones: Sequence[str] = ()
+) -> set[tuple[str, str]]:
+    """Return the paper's cells (data set, backbone) of a group of runs.
 
     Args:
-        cells: rows of the table of cells that belong to one quantity.
-        grid: the paper's ``datasets``, ``backbones`` and ``seeds``.
+        grid: the paper's ``datasets`` and ``backbones``, and its ``representative``
+            cells, on which its controls were run.
+        group: ``core`` or ``controls``.
+        backbones: keep only these; none keeps all.
+    """
+    if group == "controls":
+        cells = {(cell["dataset"], cell["backbone"]) for cell in grid["representative"]}
+    else:
+        cells = {(d, b) for d in grid["datasets"] for b in grid["backbones"]}
+    return {cell for cell in cells if not backbones or cell[1] in backbones}
+
+
+def scope_of(
+    cells: pd.DataFrame, published: Collection[tuple[str, str]], seeds: int
+) -> Scope:
+    """Compare the cells of a claim with the paper's.
+
+    Args:
+        cells: what was run: ``dataset``, ``backbone`` and number of ``seeds``.
+        published: the paper's cells (data set, backbone).
+        seeds: how many seeds the paper has.
     """
     names = cells[["dataset", "backbone"]].astype(str).to_numpy().tolist()
     ran = {(dataset, backbone) for dataset, backbone in names}
-    published = {(d, b) for d in grid["datasets"] for b in grid["backbones"]}
     datasets = tuple(sorted({dataset for dataset, _ in ran}))
     backbones = tuple(sorted({backbone for _, backbone in ran}))
     foreign = tuple(
-        [name for name in datasets if name not in grid["datasets"]]
-        + [name for name in backbones if name not in grid["backbones"]]
+        [name for name in datasets if name not in {d for d, _ in published}]
+        + [name for name in backbones if name not in {b for _, b in published}]
     )
-    seeds = sorted({int(count) for count in cells["seeds"]})
-    inside, total = len(ran & published), len(published)
+    counts = sorted({int(count) for count in cells["seeds"]})
+    inside, total = len(ran & set(published)), len(published)
     text = _sentence(inside, total, len(ran), foreign)
     if ran:
-        counts = " or ".join(map(str, seeds))
-        text += f" Seeds a cell: {counts} (paper: {len(grid['seeds'])})."
+        text += f" Seeds a cell: {' or '.join(map(str, counts))} (paper: {seeds})."
     return Scope(text, inside, total, datasets, backbones, foreign)
+
+
+def data_scope(datasets: Collection[str], published: Collection[str]) -> Scope:
+    """Compare the data sets of a claim on data alone with the paper's."""
+    ran = tuple(sorted(set(datasets)))
+    inside = [name for name in ran if name in published]
+    text = f"{PREPARED} {len(inside)} of the paper's {len(published)} data sets"
+    return Scope(f"{text}.", datasets=tuple(inside))
 
 
 def _sentence(inside: int, total: int, ran: int, foreign: tuple[str, ...]) -> str:
@@ -61,5 +90,6 @@ def _sentence(inside: int, total: int, ran: int, foreign: tuple[str, ...]) -> st
         return f"None of the paper's {total} cells was run."
     text = f"{inside} of the paper's {total} cells"
     if ran > inside:
-        text += f", and {ran - inside} that are not the paper's ({', '.join(foreign)})"
+        names = f" ({', '.join(foreign)})" if foreign else ""
+        text += f", and {ran - inside} that are not the paper's{names}"
     return f"{text}."

@@ -6,10 +6,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from maa.errors import UserError
+from maa.figures.catalogue import needs
 from maa.figures.labels import BACKBONES, DATASETS, label, ordered
 from maa.figures.style import COLOURS, INK, MARKERS, SOFT, styled
 
-NEEDS = ("cells",)
+NEEDS = needs("fig1")
 PANELS = {
     ("auc", ""): "AUC",
     ("r2_linear_z", "preferential_attachment"): "Preferential attachment, linear R²",
@@ -103,5 +104,6 @@ def _draw_panel(
         )
     axis.axhline(0, color=INK, linewidth=0.9)
     axis.set_xticks(place, [label(name, BACKBONES) for name in backbones])
-    axis.tick_params(axis="x", length=0)
+    axis.set_xlim(-0.6, len(backbones) - 0.4)
+    axis.tick_params(axis="x", length=0, labelsize=8)
     axis.margins(y=0.12)

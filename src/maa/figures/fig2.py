@@ -10,9 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from maa.attention import lp_gain, mass_aware_attention
+from maa.figures.catalogue import needs
 from maa.figures.style import COLOURS, INK, MARKERS, styled
 
-NEEDS: tuple[str, ...] = ()
+NEEDS = needs("fig2")
 POWERS = (1.0, 1.1, 1.3, 2.0)
 REPEATS = (1, 2, 3, 5, 8, 12, 20)
 KEYS = (1, 2, 3, 5, 10, 20, 50, 100)

@@ -1,11 +1,15 @@
 """Reach a figure or table by name, so that editing one touches no other."""
 
 import importlib
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
 from types import ModuleType
 
 import pandas as pd
 
 from maa.errors import UserError
+from maa.figures.catalogue import TABLES
+from maa.files import read_table
 
 
 def load(name: str) -> ModuleType:
@@ -41,6 +45,26 @@ def pick(module: ModuleType, given: dict[str, pd.DataFrame]) -> list[pd.DataFram
     if missing:
         raise UserError(
             f"{module.__name__} is made of the table of {missing[0]}; give it as "
-            f"--{missing[0]}"
+            f"--{option(missing[0])}"
         )
     return [given[name] for name in module.NEEDS]
+
+
+def option(table: str) -> str:
+    """Return the command line option, without dashes in front, that gives a table."""
+    return table.replace("_", "-")
+
+
+def add_tables(parser: ArgumentParser) -> None:
+    """Add an option for every table of inference to a command line."""
+    for name in TABLES:
+        words = name.replace("_", " ")
+        parser.add_argument(
+            f"--{option(name)}", type=Path, help=f"the {words}, to read"
+        )
+
+
+def read_given(arguments: Namespace) -> dict[str, pd.DataFrame]:
+    """Read the tables of inference that a command line gives."""
+    paths = {name: getattr(arguments, name) for name in TABLES}
+    return {name: read_table(path) for name, path in paths.items() if path}

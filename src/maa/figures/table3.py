@@ -4,9 +4,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from maa.errors import UserError
+from maa.figures.catalogue import needs
 from maa.figures.tabular import DASH, number, page, picture, span, starred
 
-NEEDS = ("aggregate",)
+NEEDS = needs("table3")
 TITLE = "Table 3. Aggregate endpoints"
 NOTE = (
     "Means over cells; %: ratio of means. 95 % interval of the change: crossed "

@@ -6,10 +6,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from maa.errors import UserError
+from maa.figures.catalogue import needs
 from maa.figures.labels import STATISTICS, label, ordered
 from maa.figures.tabular import DASH, number, page, picture, span, starred
 
-NEEDS = ("statistics",)
+NEEDS = needs("table4")
 PROBES = {"r2_linear_z": "Linear", "r2_extratrees_z": "ExtraTrees"}
 TITLE = "Table 4. Single statistics"
 NOTE = (

@@ -31,7 +31,7 @@ h1 {{ font-size: 1.25rem; }}
 table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
 th, td {{ padding: .35rem .8rem; text-align: right; white-space: nowrap;
   border-bottom: 1px solid var(--line); }}
-th:first-child, td:first-child {{ text-align: left; }}
+th:nth-child(-n + {lead}), td:nth-child(-n + {lead}) {{ text-align: left; }}
 p {{ color: var(--soft); max-width: 60rem; }}
 </style>
 </head>
@@ -46,14 +46,29 @@ p {{ color: var(--soft); max-width: 60rem; }}
 """
 
 
-def page(shown: pd.DataFrame, title: str, note: str) -> str:
-    """Return a formatted table as a page of its own, light or dark as the reader is."""
+def page(shown: pd.DataFrame, title: str, note: str, lead: int = 1) -> str:
+    """Return a formatted table as a page of its own, light or dark as the reader is.
+
+    Args:
+        shown: the table as readers see it.
+        title: heading of the page.
+        note: what stands below the table.
+        lead: how many of the first columns are aligned to the left.
+    """
     table = shown.to_html(index=False, border=0, justify="unset")
-    return _PAGE.format(title=text.escape(title), note=text.escape(note), table=table)
+    return _PAGE.format(
+        title=text.escape(title), note=text.escape(note), table=table, lead=lead
+    )
 
 
-def picture(shown: pd.DataFrame, note: str) -> Figure:
-    """Draw a formatted table: first column left-aligned, the others right-aligned."""
+def picture(shown: pd.DataFrame, note: str, lead: int = 1) -> Figure:
+    """Draw a formatted table: the first columns left-aligned, the others right-aligned.
+
+    Args:
+        shown: the table as readers see it.
+        note: what stands below the table.
+        lead: how many of the first columns are aligned to the left.
+    """
     cells = [list(map(str, shown.columns)), *shown.astype(str).to_numpy().tolist()]
     widths = np.array(
         [max(len(row[i]) for row in cells) + 2.5 for i in range(len(shown.columns))]
@@ -71,8 +86,9 @@ def picture(shown: pd.DataFrame, note: str) -> Figure:
         for index, row in enumerate(cells):
             weight = "bold" if index == 0 else "normal"
             for column, value in enumerate(row):
-                x = 0.0 if column == 0 else right[column]
-                align = "left" if column == 0 else "right"
+                left = column < lead
+                x = (right[column - 1] if column else 0.0) if left else right[column]
+                align = "left" if left else "right"
                 axis.text(x, index + 0.6, value, ha=align, va="center", weight=weight)
         for y, width in ((0.08, 1.2), (1.1, 0.7), (height - 0.25, 1.2)):
             axis.plot([0, 1], [y, y], color=INK, linewidth=width, clip_on=False)
@@ -81,9 +97,11 @@ def picture(shown: pd.DataFrame, note: str) -> Figure:
 
 
 def number(value: float, digits: int = 5, sign: bool = False) -> str:
-    """Format a number; a dash where there is none."""
+    """Format a number; a dash where there is none, and infinity by its sign."""
     if np.isnan(value):
         return DASH
+    if np.isinf(value):
+        return "∞" if value > 0 else f"{MINUS}∞"
     return f"{value:{'+' if sign else ''}.{digits}f}".replace("-", MINUS)
 
 

@@ -1,0 +1,92 @@
+"""Every figure and table: what it is made of, and which runs it needs.
+
+Plain data, so that planning a study loads neither pandas nor matplotlib.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import TypedDict
+
+
+class Entry(TypedDict):
+    """One figure or table.
+
+    Attributes:
+        kind: ``figure`` or ``table``.
+        tables: names of the tables that it is made of, in the order in which its
+            module's function ``table`` takes them.
+        sets: sets of runs that it needs: of ``core``, ``controls``, ``official``.
+        operators: operators that must be among those of the sets.
+    """
+
+    kind: str
+    tables: tuple[str, ...]
+    sets: tuple[str, ...]
+    operators: tuple[str, ...]
+
+
+def _entry(
+    kind: str,
+    tables: str = "",
+    sets: str = "",
+    operators: str = "",
+) -> Entry:
+    return {
+        "kind": kind,
+        "tables": tuple(tables.split()),
+        "sets": tuple(sets.split()),
+        "operators": tuple(operators.split()),
+    }
+
+
+_POWERS = "p1.00 p1.02 p1.05 p1.10 p1.20 p2.00"
+_LENGTHS = "p1.00 p1.00-l2 p1.10 p1.10-l2"
+_SCALES = "p1.00 p1.10 p1.10-uniform p1.10-length"
+_OTHERS = "p1.00 p1.10 cpa-additive cpa-scaled"
+
+CATALOGUE: dict[str, Entry] = {
+    "fig1": _entry("figure", "cells", "core"),
+    "fig2": _entry("figure"),
+    "fig3": _entry("figure", "aggregate", "core"),
+    "fig4": _entry("figure", "cells statistics", "core"),
+    "fig8": _entry("figure", "contrasts contrast_cells", "core controls", _POWERS),
+    "fig9": _entry("figure", "contrasts contrast_cells", "controls", _LENGTHS),
+    "controls": _entry("figure", "shares", "core controls", _SCALES),
+    "trace": _entry("figure", "traces", "core", "p1.00 p1.10"),
+    "selection": _entry("figure", "selection", "core", "p1.00 p1.05 p1.10"),
+    "official": _entry("figure", "contrast_cells", "core official", "p1.00 p1.10"),
+    "table3": _entry("table", "aggregate", "core"),
+    "table4": _entry("table", "statistics", "core"),
+    "table8": _entry("table", "contrasts", "controls", _POWERS),
+    "table9": _entry("table", "contrast_cells", "controls", _OTHERS),
+    "table_selection": _entry(
+        "table", "selection selection_effects", "core", "p1.00 p1.05 p1.10"
+    ),
+    "table_checks": _entry("table", "aggregate statistics mixed precision", "core"),
+    "table_official": _entry("table", "contrasts", "core official", "p1.00 p1.10"),
+    "table_shares": _entry("table", "shares", "core controls", _SCALES),
+}
+TABLES = tuple(
+    sorted({name for entry in CATALOGUE.values() for name in entry["tables"]})
+)
+
+
+def drawable(kind: str, sets: Mapping[str, Collection[str]]) -> list[str]:
+    """Return the figures or tables that a study can fill, in the catalogue's order.
+
+    Args:
+        kind: ``figure`` or ``table``.
+        sets: for each set of runs that the study has, the names of its operators.
+    """
+    operators = {name for names in sets.values() for name in names}
+    return [
+        name
+        for name, entry in CATALOGUE.items()
+        if entry["kind"] == kind
+        and set(entry["sets"]) <= set(sets)
+        and set(entry["operators"]) <= operators
+    ]
+
+
+def needs(name: str) -> tuple[str, ...]:
+    """Return the names of the tables that a figure or table is made of."""
+    return CATALOGUE[name]["tables"]
