@@ -74,10 +74,7 @@ def parse_operator(name: str) -> Operator:
     if name in OTHERS:
         return Operator(name, OTHERS[name])
     match = _NAMED.fullmatch(name)
-    variant = match["variant"] or "" if match else ""
-    known = match is not None and variant in VARIANTS
-    plain = variant == "" and "inf" not in name
-    if not known or (match["start"] and not plain):
+    if match is None or not _known(**match.groupdict()):
         raise UserError(
             f"operator {name!r} is unknown; expected 'p' and a number of at least 1 "
             "with exactly two decimals, such as 'p1.00' or 'p1.10', or 'pinf', perhaps "
@@ -85,4 +82,11 @@ def parse_operator(name: str) -> Operator:
             f"'p2.00to1.10', or one of {', '.join(OTHERS)}"
         )
     start = None if match["start"] is None else float(match["start"])
-    return Operator(name, VARIANTS[variant], float(match["p"]), start)
+    return Operator(name, VARIANTS[match["variant"] or ""], float(match["p"]), start)
+
+
+def _known(start: str | None, p: str, variant: str | None) -> bool:
+    """Tell whether the parts of a name go together; a schedule is of plain numbers."""
+    if start is not None:
+        return variant is None and "inf" not in (start, p)
+    return (variant or "") in VARIANTS

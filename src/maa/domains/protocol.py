@@ -2,9 +2,9 @@
 
 A domain is a package in `maa.domains` with one module a stage, named like the classes
 here in lower case (``prepare``, ``targets``, ``fit``, ``represent``, ``behave``,
-``utility``, ``trace``), and a folder ``backbones`` with one module a model. The scripts load them
-by name and know nothing else of a domain; a module offers a stage if its functions have
-these names and arguments.
+``utility``, ``trace``), and a folder ``backbones`` with one module a model. The scripts
+load them by name and know nothing else of a domain; a module offers a stage if its
+functions have these names and arguments.
 
 Paths are those of the workflow; whatever the prepare stage writes, only the stages of
 the same domain read. Settings are the domain's part of the configuration for that
