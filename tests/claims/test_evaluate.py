@@ -237,6 +237,20 @@ def test_claims_on_controls_name_their_cells_and_the_papers(whole):
     assert results["C4d"].scope.paper_total == 12
 
 
+def test_some_of_the_operators_say_nothing_about_all(whole):
+    rows, cells = whole.contrasts, whole.contrast_cells
+    kept = {
+        "contrasts": rows[~rows["treatment"].isin(["p1.02", "cpa-scaled"])],
+        "contrast_cells": cells[~cells["treatment"].isin(["p1.02", "cpa-scaled"])],
+    }
+    results = judged(Tables(**{**vars(whole), **kept}))
+    for name, operator in (("C6a", "p1.02"), ("C8a", "cpa-scaled")):
+        finding = results[name].finding
+        assert finding.verdict == "not run"
+        assert finding.reason.endswith(f"not in the study ({operator}).")
+    assert results["C7c"].finding.verdict == "reproduced"
+
+
 def test_normalised_outputs_of_one_head_must_be_equal(whole):
     assert judged(whole)["C7c"].finding.verdict == "reproduced"
     table = whole.contrasts.copy()

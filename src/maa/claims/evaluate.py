@@ -213,11 +213,22 @@ def _pattern(
     grid = book["paper"]["grids"][claim["domain"]]
     numbers = numbers_of(claim, tables.contrasts)
     scope = _pattern_scope(claim, tables.contrast_cells, grid)
-    if not any(number.ran for number in numbers):
-        missing = sorted(_operators(claim))
-        reason = f"The runs that it needs are not in the study ({', '.join(missing)})."
+    missing = _missing(claim, tables.contrasts)
+    if missing or not any(number.ran for number in numbers):
+        names = missing or sorted(_operators(claim))
+        reason = f"The runs that it needs are not in the study ({', '.join(names)})."
         return Result(claim, not_run(reason), scope, numbers=numbers)
     return Result(claim, judge_numbers(claim["rule"], numbers), scope, numbers=numbers)
+
+
+def _missing(claim: Mapping[str, Any], contrasts: pd.DataFrame) -> list[str]:
+    """Return the operators that a claim compares and its set of runs lacks.
+
+    A claim on several operators says nothing about some of them.
+    """
+    group = next(iter(entries(claim)))["group"]
+    rows = _rows(contrasts, {"domain": claim["domain"], "group": group})
+    return sorted(_operators(claim) - set(rows["baseline"]) - set(rows["treatment"]))
 
 
 def _operators(claim: Mapping[str, Any]) -> set[str]:
