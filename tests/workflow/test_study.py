@@ -126,4 +126,4 @@ def test_the_profiles_name_rules_that_exist() -> None:
     profile = yaml.safe_load((ROOT / "workflow/profiles/slurm/config.yaml").read_text())
     assert set(profile["set-resources"]) <= rules
     gpu = {rule for rule, wants in profile["set-resources"].items() if "gpu" in wants}
-    assert gpu == {"train", "represent", "behave"}
+    assert gpu == {"train", "represent", "behave", "trace"}
