@@ -193,7 +193,10 @@ KEYS: dict[str, tuple[Any, Jobs]] = {
     "domains.ctdg.backbones": (["tgat"], AFTER_ALL),
     "domains.ctdg.operators": (["p1.00", "p1.10", "pinf"], trained(0, 4) | AFTER),
     "domains.ctdg.seeds": ([7], AFTER_ALL),
-    "domains.ctdg.controls.cells": ([], without("controls", *COMPARED)),
+    "domains.ctdg.controls.cells": (
+        [],
+        without("controls", *COMPARED, "collect_traces"),
+    ),
     "domains.ctdg.controls.operators": (
         ["p1.10-uniform", "p1.10-length", "nap"],
         trained(0, 2) | {"collect": 1} | after("infer", "contrast", "select_power"),
@@ -232,6 +235,18 @@ KEYS: dict[str, tuple[Any, Jobs]] = {
     "domains.ctdg.models.craft.dropout": (0.2, CRAFT | AFTER_ALL),
     "domains.ctdg.models.craft.embedding_dropout": (0.2, CRAFT | AFTER_ALL),
     "domains.ctdg.models.craft.attention_dropout": (0.2, CRAFT | AFTER_ALL),
+    **{
+        f"domains.ctdg.models.craft-official.{name}": (value, OFFICIAL_RUNS | AFTER_ALL)
+        for name, value in {
+            "neighbours": 9,
+            "hidden": 32,
+            "layers": 1,
+            "heads": 1,
+            "dropout": 0.2,
+            "embedding_dropout": 0.2,
+            "attention_dropout": 0.2,
+        }.items()
+    },
     "domains.ctdg.represent.coordinates_p": (
         2.0,
         {"represent": RUNS, "probe": RUNS, "trace": TRAINED["trace"]} | AFTER_ALL,
@@ -259,7 +274,10 @@ KEYS: dict[str, tuple[Any, Jobs]] = {
 }
 
 # Settings of models that the tiny study does not run: they rerun nothing.
-UNUSED = ("dygformer", "graphmixer", "tgat-official", "dygformer-official")
+UNUSED = (
+    *("dygformer", "graphmixer", "tgat-official"),
+    *("dygformer-official", "graphmixer-official"),
+)
 
 
 def _leaves(value: Any, prefix: str = "") -> list[str]:

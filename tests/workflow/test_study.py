@@ -36,10 +36,44 @@ def test_it_ends_in_verdicts_figures_and_tables(finished: Study) -> None:
 def test_every_run_has_every_measurement(finished: Study) -> None:
     table = pd.read_parquet(finished.root / "results/measurements.parquet")
     runs = table.groupby(["dataset", "backbone", "operator", "seed"]).size()
-    assert len(runs) == 8
-    assert set(runs) == {3 + 3 + 4 * 8}
+    assert len(runs) == 8 + 4 + 4  # the grid, the controls, the official form
+    scalars, linear, forest = 3 + 4, 4 * 8, 2 * 8
+    probed = runs.index.get_level_values("operator").isin(["p1.00", "p1.10"])
+    assert set(runs[probed]) == {scalars + linear + forest}
+    assert set(runs[~probed]) == {scalars + linear}
     flagged = table[table["constant"]]
     assert set(flagged["target"]) == {"homophily"}
+
+
+def test_an_official_form_is_compared_in_a_set_of_its_own(finished: Study) -> None:
+    table = pd.read_parquet(finished.root / "results/inference/contrasts.parquet")
+    backbones = table.groupby("group")["backbone"].unique()
+    assert set(backbones["official"]) == {"", "craft-official"}
+    assert set(backbones["core"]) == {"", "tgat", "craft"}
+    treatments = table.groupby("group")["treatment"].unique()
+    assert set(treatments["controls"]) == {"p1.10", "p1.10-uniform", "p1.10-length"}
+    assert set(treatments["official"]) == {"p1.10"}
+
+
+def test_the_controls_own_measures_are_those_of_their_runs(finished: Study) -> None:
+    inference = finished.root / "results/inference"
+    shares = pd.read_parquet(inference / "shares.parquet")
+    table = pd.read_parquet(finished.root / "results/measurements.parquet")
+    values = (
+        table.query("backbone == 'tgat' and target == 'density'")
+        .query("measure == 'r2_linear_z'")
+        .groupby("operator")["value"]
+        .mean()
+    )
+    row = shares.query(
+        "scope == 'backbone' and backbone == 'tgat' and target == 'density'"
+        " and control == 'length'"
+    )
+    given = values["p1.10-length"] - values["p1.00"]
+    assert row["explained"].item() == pytest.approx(given)
+    gain = values["p1.10"] - values["p1.00"]
+    assert row["gain"].item() == pytest.approx(gain)
+    assert row["left"].item() == pytest.approx(gain - given)
 
 
 def test_the_same_run_again_gives_the_same_bytes(study: Study) -> None:
@@ -72,7 +106,7 @@ def test_a_copy_of_the_tree_has_nothing_to_do(study: Study) -> None:
 WRONG = {
     "an unknown data set": (
         {"domains": {"ctdg": {"datasets": ["wikipeda"]}}},
-        "domains.ctdg.datasets: 'wikipeda' is not in config/datasets.yaml",
+        "domains.ctdg: the data set 'wikipeda' is not in config/datasets.yaml",
     ),
     "a baseline that is not run": (
         {"inference": {"baseline": "p2.00"}},
@@ -81,6 +115,23 @@ WRONG = {
     "the same arm twice": (
         {"inference": {"baseline": "p1.10"}},
         "inference: baseline and treatment are both p1.10",
+    ),
+    "an unknown operator": (
+        {"domains": {"ctdg": {"operators": ["p1.00", "p1.10", "pinf-l3"]}}},
+        "domains.ctdg.operators.2: 'pinf-l3' does not match",
+    ),
+    "a control's cell that is not in the grid": (
+        {
+            "domains": {
+                "ctdg": {
+                    "controls": {
+                        "cells": [{"dataset": "planted", "backbone": "graphmixer"}],
+                        "operators": ["nap"],
+                    }
+                }
+            }
+        },
+        "domains.ctdg.controls.cells: graphmixer is not among domains.ctdg.backbones",
     ),
     "a typo": ({"domain": {}}, "'domain' was unexpected"),
     "a p below 1": (
@@ -104,7 +155,9 @@ def test_a_wrong_study_is_one_sentence(
 
 
 def test_a_failing_step_leaves_its_sentence_in_its_log(study: Study) -> None:
-    study.configure(lambda c: c["domains"]["ctdg"].update(datasets=["uci"]))
+    empty = {"datasets": [], "backbones": [], "operators": []}
+    only = {"controls": {"cells": [], "operators": []}, "official": empty}
+    study.configure(lambda c: c["domains"]["ctdg"].update(datasets=["uci"], **only))
     target = "data/raw/ctdg/uci/source.json"
     missing = str(study.root / "no-mirror")
     done = study.attempt("--", target, MAA_DATA_MIRROR=missing)

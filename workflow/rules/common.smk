@@ -120,12 +120,10 @@ TRACED = {
     for domain, runs in RUNS.items()
 }
 
-OPERATORS = {
-    name: {
-        op for sets in SETS.values() for op in sets.get(name, {}).get("operators", ())
-    }
-    for name in {name for sets in SETS.values() for name in sets}
-}
+OPERATORS = {}
+for sets in SETS.values():
+    for name, runs in sets.items():
+        OPERATORS.setdefault(name, set()).update(runs["operators"])
 FIGURES = drawable("figure", OPERATORS)
 TABLES = drawable("table", OPERATORS)
 if not all(TRACED.values()):
@@ -284,8 +282,8 @@ def get_plan(*groups, selection=False):
 def get_exhibit_input(wildcards):
     """Return the tables that a figure or a table is made of."""
     made = {"traces": rules.collect_traces.output[0]}
-    for rule in (rules.infer, rules.contrast, rules.select_power):
-        made |= dict(rule.output.items())
+    for step in (rules.infer, rules.contrast, rules.select_power):
+        made |= dict(step.output.items())
     name = wildcards.get("figure") or wildcards.table
     return {table: made[table] for table in needs(name)}
 
