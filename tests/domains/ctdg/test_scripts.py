@@ -70,7 +70,7 @@ def test_a_run_from_training_to_its_tables(files):
     done = call("behave.py", {"seed": 65537}, **inputs)
     assert done.returncode == 0, done.stderr
     measured = read_table(files["scores"]).set_index("measure")
-    assert len(measured) == 3 + 3
+    assert len(measured) == 3 + 4
     # The representation holds the scores that the primary AUC is made of.
     score = tensors["test_score"]
     events = EventStream.load(files["stream"])
