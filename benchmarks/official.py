@@ -20,6 +20,7 @@ comparison and install both: the project, and then tgm-lib==0.1.0b1.
 
 import argparse
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
@@ -74,7 +75,7 @@ MIXER = {
 }
 
 
-class Peer(nn.Module):
+class Peer(nn.Module, ABC):
     """What both of the peer's models have: features, time and the link predictor."""
 
     hops: list[int]
@@ -85,6 +86,7 @@ class Peer(nn.Module):
         self.time = peer.Time2Vec(TIME)
         self.predictor = peer.LinkPredictor(WIDTH, hidden_dim=WIDTH)
 
+    @abstractmethod
     def embed(
         self, seeds: list[Tensor], ages: list[Tensor], neighbours: list[Tensor]
     ) -> Tensor:
@@ -95,13 +97,12 @@ class Peer(nn.Module):
             ages: [S, n] of each hop.
             neighbours: [S, n] of each hop, `PADDING` for padding.
         """
-        raise NotImplementedError
 
     def forward(self, batch: "DGBatch") -> Tensor:
         """Return the scores [B, 2] of the observed and the negative candidates."""
         ages = [
-            (now[:, None] - then).float()
-            for now, then in zip(batch.seed_times, batch.nbr_edge_time, strict=True)
+            (asked[:, None] - then).float()
+            for asked, then in zip(batch.seed_times, batch.nbr_edge_time, strict=True)
         ]
         state = self.embed(batch.seed_nids, ages, batch.nbr_nids)
         where = batch.seed_node_nbr_mask

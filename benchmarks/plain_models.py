@@ -6,10 +6,33 @@ both can start from the same weights.
 """
 
 import math
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+
+class Rows(NamedTuple):
+    """Event rows with one candidate each.
+
+    Attributes:
+        source: int32 [B].
+        destination: int32 [B], the candidates.
+        now: float32 [B], the rows' times.
+        elapsed: float32 [B], seconds since the candidate's last event.
+        neighbour: int32 [B, H], whom the source met before, 0 for padding.
+        age: float32 [B, H], seconds since then, 0 for padding.
+        valid: bool [B, H].
+    """
+
+    source: Tensor
+    destination: Tensor
+    now: Tensor
+    elapsed: Tensor
+    neighbour: Tensor
+    age: Tensor
+    valid: Tensor
 
 
 class Attention(nn.Module):
@@ -63,24 +86,15 @@ class TGAT(nn.Module):
         frequencies = torch.exp(torch.linspace(0, 6, time_dim // 2))
         self.register_buffer("frequencies", frequencies, persistent=False)
 
-    def forward(
-        self,
-        source: Tensor,
-        destination: Tensor,
-        now: Tensor,
-        elapsed: Tensor,
-        neighbour: Tensor,
-        age: Tensor,
-        valid: Tensor,
-    ) -> Tensor:
-        """Return scores [B] of candidates [B] from histories [B, H]."""
-        start, end = self.embedding(source), self.embedding(destination)
-        edge = self.edge.expand(*neighbour.shape, -1)
-        token = torch.cat([self.embedding(neighbour), edge, self.encode(age)], -1)
+    def forward(self, rows: Rows) -> Tensor:
+        """Return the scores [B] of the rows' candidates."""
+        start, end = self.embedding(rows.source), self.embedding(rows.destination)
+        met, age = self.embedding(rows.neighbour), self.encode(rows.age)
+        token = torch.cat([met, self.edge.expand_as(met), age], -1)
         token = F.gelu(self.token_norm(self.token(token)))
-        query = self.query(torch.cat([start, end, self.encode(now)], -1))
+        query = self.query(torch.cat([start, end, self.encode(rows.now)], -1))
         query = F.gelu(self.query_norm(query))
-        context = self.attention(query, *self.mix(token, valid))
+        context = self.attention(query, *self.mix(token, rows.valid))
         state = self.state_norm(start + context)
         network = F.gelu(self.hidden(torch.cat([state, end, query, context], -1)))
         match = (state * end).sum(-1) / math.sqrt(end.shape[-1])
@@ -240,23 +254,14 @@ class CRAFT(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.output = nn.Linear(2 * hidden, 1)
 
-    def forward(
-        self,
-        source: Tensor,
-        destination: Tensor,
-        now: Tensor,
-        elapsed: Tensor,
-        neighbour: Tensor,
-        age: Tensor,
-        valid: Tensor,
-    ) -> Tensor:
-        """Return scores [B] of candidates [B] from histories [B, H]."""
-        place = torch.arange(neighbour.shape[1])
-        token = self.embedding(neighbour) + self.position(place)
+    def forward(self, rows: Rows) -> Tensor:
+        """Return the scores [B] of the rows' candidates."""
+        place = torch.arange(rows.neighbour.shape[1])
+        token = self.embedding(rows.neighbour) + self.position(place)
         token = self.embedding_dropout(self.embedding_norm(token))
-        query = self.embedding_norm(self.embedding(destination))
+        query = self.embedding_norm(self.embedding(rows.destination))
         query = self.embedding_dropout(query)
         for layer in self.layers:
-            query = layer(query, token, valid)
-        since = self.elapsed_norm(self.elapsed(elapsed.unsqueeze(-1)))
+            query = layer(query, token, rows.valid)
+        since = self.elapsed_norm(self.elapsed(rows.elapsed.unsqueeze(-1)))
         return self.output(torch.cat([query, self.dropout(since)], -1)).squeeze(-1)

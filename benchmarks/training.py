@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import plain_models
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from maa.attention import parse_operator
 from maa.domains.ctdg.backbones.layers import Backbone
@@ -76,7 +76,7 @@ def plain_steps(model: nn.Module, stream: EventStream) -> Iterator[float]:
     for start in range(0, len(rows), BATCH):
         row = rows[start : start + BATCH]
         candidates = stream.destination[row], negative[start : start + BATCH]
-        scores = [model(**inputs(stream, row, candidate)) for candidate in candidates]
+        scores = [model(inputs(stream, row, candidate)) for candidate in candidates]
         loss = bpr(torch.stack(scores, dim=1))
         optimiser.zero_grad()
         loss.backward()
@@ -86,7 +86,7 @@ def plain_steps(model: nn.Module, stream: EventStream) -> Iterator[float]:
 
 def inputs(
     stream: EventStream, row: np.ndarray, candidate: np.ndarray
-) -> dict[str, Tensor]:
+) -> plain_models.Rows:
     """Gather what a plain model reads about event rows with one candidate each."""
     history = stream.history[row]
     valid = history >= 0
@@ -102,7 +102,8 @@ def inputs(
         "age": age.astype(np.float32),
         "valid": valid,
     }
-    return {name: torch.from_numpy(array) for name, array in arrays.items()}
+    tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    return plain_models.Rows(**tensors)
 
 
 def our_steps(model: Backbone, stream: EventStream) -> Iterator[float]:

@@ -10,20 +10,13 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
+from maa.domains.ctdg.statistics import STATISTICS
+
 DATASETS = ("wikipedia", "uci", "enron")
 BACKBONES = ("craft", "tgat", "dygformer", "graphmixer")
 OFFICIAL = tuple(f"{name}-official" for name in BACKBONES)
 SEEDS = (7, 17, 29)
-TARGETS = (
-    "pair_frequency",
-    "recency",
-    "persistence",
-    "periodicity",
-    "granularity",
-    "density",
-    "homophily",
-    "preferential_attachment",
-)
+TARGETS = STATISTICS
 POWERS = ("p1.00", "p1.02", "p1.05", "p1.10", "p1.20", "p1.30")
 EXTRA = (
     "p2.00",

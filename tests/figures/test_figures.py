@@ -311,6 +311,20 @@ def test_official_forms_stand_beside_the_same_data(tables):
         table_of("official", tables | {"contrast_cells": core})
 
 
+def test_official_bars_stand_right_of_their_reference(tables):
+    changes = table_of("official", tables)
+    axis = load("official").draw(changes).axes[0]
+    middles = [bar.get_x() + bar.get_width() / 2 for bar in axis.patches]
+    places = np.arange(len(BACKBONES))
+    np.testing.assert_allclose(middles, [*(places - 0.2), *(places + 0.2)])
+    means = changes.query("panel == 'AUC' and dataset == 'mean'")
+    wide = means.pivot(index="form", columns="model", values="effect")
+    expected = wide.loc[["core", "official"], list(BACKBONES)].to_numpy().ravel()
+    np.testing.assert_allclose([bar.get_height() for bar in axis.patches], expected)
+    names = axis.get_legend_handles_labels()[1]
+    assert sorted(names) == ["Official form", "Reference form", "Wikipedia"]
+
+
 def test_table8_has_softmax_and_every_power(tables):
     powers = table_of("table8", tables)
     shown = load("table8").display(powers).set_index("p")

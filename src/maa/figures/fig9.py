@@ -5,6 +5,8 @@ cancels. So against a baseline that is normalised alike, a backbone with a singl
 must show no effect at all; the figure marks the effects that are zero.
 """
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -29,6 +31,14 @@ ROWS = {
 }
 MEAN = "mean"
 ZERO = 1e-9  # rounding differs between arms that are equal on paper
+_RING: dict[str, Any] = {
+    "linestyle": "none",
+    "marker": "o",
+    "markersize": 9,
+    "markerfacecolor": "none",
+    "markeredgecolor": INK,
+    "markeredgewidth": 0.9,
+}
 
 
 def table(
@@ -86,58 +96,15 @@ def draw(effects: pd.DataFrame) -> Figure:
 
 
 def _draw_panel(axis: Axes, effects: pd.DataFrame, cells: list[str]) -> None:
-    shifts = np.linspace(-0.24, 0.24, len(cells)) if len(cells) > 1 else [0.0]
     lanes = {key: row for row, key in enumerate(ROWS)}
     keys = zip(effects["baseline"], effects["treatment"], strict=True)
     effects = effects.assign(lane=[lanes[key] for key in keys])
-    mean = effects[effects["series"] == MEAN]
-    axis.barh(mean["lane"], mean["change"], height=0.72, color="#dfe5ec", zorder=1)
-    axis.errorbar(
-        mean["change"],
-        mean["lane"],
-        xerr=np.array(
-            [mean["change"] - mean["low"], mean["high"] - mean["change"]]
-        ).clip(0),
-        fmt="none",
-        ecolor=SOFT,
-        capsize=3,
-        zorder=2,
-    )
+    _draw_means(axis, effects[effects["series"] == MEAN])
+    shifts = np.linspace(-0.24, 0.24, len(cells)) if len(cells) > 1 else [0.0]
     for index, (name, shift) in enumerate(zip(cells, shifts, strict=True)):
         rows = effects[effects["series"] == name]
-        axis.plot(
-            rows["change"],
-            rows["lane"] + shift,
-            linestyle="none",
-            marker=MARKERS[index],
-            markersize=5,
-            color=COLOURS[index],
-            label=cell_label(name),
-            zorder=3,
-        )
-        zero = rows[rows["zero"]]
-        if len(zero):
-            axis.plot(
-                zero["change"],
-                zero["lane"] + shift,
-                linestyle="none",
-                marker="o",
-                markersize=9,
-                markerfacecolor="none",
-                markeredgecolor=INK,
-                markeredgewidth=0.9,
-                zorder=4,
-            )
-    axis.plot(
-        [],
-        [],
-        linestyle="none",
-        marker="o",
-        markersize=9,
-        markerfacecolor="none",
-        markeredgecolor=INK,
-        label="Effect of zero",
-    )
+        _draw_cell(axis, rows.assign(lane=rows["lane"] + shift), index, name)
+    axis.plot([], [], label="Effect of zero", **_RING)
     axis.axvline(0, color=INK, linewidth=0.9)
     axis.use_sticky_edges = False  # keep the rings at zero off the frame
     axis.margins(x=0.08)
@@ -145,3 +112,32 @@ def _draw_panel(axis: Axes, effects: pd.DataFrame, cells: list[str]) -> None:
     axis.grid(axis="x", visible=True)
     axis.locator_params(axis="x", nbins=4)
     axis.tick_params(axis="y", length=0)
+
+
+def _draw_means(axis: Axes, means: pd.DataFrame) -> None:
+    change = means["change"]
+    axis.barh(means["lane"], change, height=0.72, color="#dfe5ec", zorder=1)
+    axis.errorbar(
+        change,
+        means["lane"],
+        xerr=np.array([change - means["low"], means["high"] - change]).clip(0),
+        fmt="none",
+        ecolor=SOFT,
+        capsize=3,
+        zorder=2,
+    )
+
+
+def _draw_cell(axis: Axes, rows: pd.DataFrame, index: int, name: str) -> None:
+    axis.plot(
+        rows["change"],
+        rows["lane"],
+        linestyle="none",
+        marker=MARKERS[index],
+        markersize=5,
+        color=COLOURS[index],
+        label=cell_label(name),
+        zorder=3,
+    )
+    zero = rows[rows["zero"]]
+    axis.plot(zero["change"], zero["lane"], zorder=4, **_RING)

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from maa.domains.ctdg.backbones.official import EndsBatch
 from maa.domains.ctdg.stream import EventStream
-from tests.domains.ctdg.small_streams import make_stream
+from tests.domains.ctdg.small_streams import make_stream, random_stream
 
 
 def last_events(
@@ -43,6 +42,13 @@ def looping_stream() -> EventStream:
     )
 
 
+STREAMS = {
+    "bipartite": random_stream,
+    "unipartite": lambda: random_stream(bipartite=False),
+    "self-loops": looping_stream,
+}
+
+
 def later_changed(stream: EventStream, row: int, seed: int = 5) -> EventStream:
     """Return the stream with other events from a row on, all else as before."""
     rng = np.random.default_rng(seed)
@@ -54,14 +60,6 @@ def later_changed(stream: EventStream, row: int, seed: int = 5) -> EventStream:
     return dataclasses.replace(
         stream, source=source, destination=destination, time=time
     )
-
-
-def doubled(part: Any) -> Any:
-    """Return a batch, or what it holds, in double precision."""
-    if isinstance(part, Tensor):
-        return part.double() if part.is_floating_point() else part
-    values = {f.name: getattr(part, f.name) for f in dataclasses.fields(part)}
-    return type(part)(**{name: doubled(value) for name, value in values.items()})
 
 
 def rows_alone(batch: EndsBatch) -> list[EndsBatch]:

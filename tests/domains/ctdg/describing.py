@@ -1,6 +1,8 @@
 """Holding a backbone against a plain description of it, forward and backward."""
 
+import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,6 +29,14 @@ def candidates(stream: EventStream, seed: int = 1) -> np.ndarray:
     """The observed destination of each of `ROWS`, and any other one."""
     sampled = np.random.default_rng(seed).choice(stream.pool, len(ROWS))
     return np.stack([stream.destination[ROWS], sampled], axis=1)
+
+
+def doubled(part: Any) -> Any:
+    """Return a batch, or what it holds, in double precision."""
+    if isinstance(part, Tensor):
+        return part.double() if part.is_floating_point() else part
+    values = {f.name: getattr(part, f.name) for f in dataclasses.fields(part)}
+    return type(part)(**{name: doubled(value) for name, value in values.items()})
 
 
 def assert_described(model: Backbone, batch: Batch, describe: Describe) -> None:

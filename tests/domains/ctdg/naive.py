@@ -110,18 +110,8 @@ def tgat(
     return source_reader(weights, stream, row, destination, p, width, lambda x: x)
 
 
-def dygformer(
-    weights: Weights,
-    stream: Any,
-    row: int,
-    destination: int,
-    p: float,
-    width: int,
-    layers: int,
-    heads: int,
-    patch: int,
-) -> tuple[Tensor, Tensor, list[Tensor]]:
-    """Return score, Z and logits."""
+def patches(weights: Weights, layers: int, heads: int, patch: int) -> Mix:
+    """Return DyGFormer's `mix`."""
 
     def mix(tokens: list[Tensor]) -> list[Tensor]:
         missing = -len(tokens) % patch
@@ -137,7 +127,7 @@ def dygformer(
             entries = transform(weights, f"transformer.layers.{layer}", entries, heads)
         return entries
 
-    return source_reader(weights, stream, row, destination, p, width, mix)
+    return mix
 
 
 def transform(
@@ -168,23 +158,15 @@ def transform(
     return changed
 
 
-def graphmixer(
-    weights: Weights,
-    stream: Any,
-    row: int,
-    destination: int,
-    p: float,
-    width: int,
-    layers: int,
-) -> tuple[Tensor, Tensor, list[Tensor]]:
-    """Return score, Z and logits."""
+def mixers(weights: Weights, layers: int) -> Mix:
+    """Return GraphMixer's `mix`."""
 
     def mix(tokens: list[Tensor]) -> list[Tensor]:
         for layer in range(layers):
             tokens = mix_once(weights, f"blocks.{layer}", tokens) if tokens else []
         return tokens
 
-    return source_reader(weights, stream, row, destination, p, width, mix)
+    return mix
 
 
 def mix_once(weights: Weights, name: str, tokens: list[Tensor]) -> list[Tensor]:

@@ -1,33 +1,22 @@
 """CRAFT against its description."""
 
 import dataclasses
+from functools import partial
 
 import pytest
 import torch
 
 from maa.attention import parse_operator
-from maa.domains.ctdg.backbones.craft import CRAFT, build
 from maa.domains.ctdg.batches import NEVER_MET, collect
-from maa.domains.ctdg.stream import EventStream
 from maa.errors import UserError
-from tests.domains.ctdg import naive
-from tests.domains.ctdg.describing import ROWS, assert_described, candidates, shaken
+from tests.domains.ctdg import forms, naive
+from tests.domains.ctdg.describing import ROWS, assert_described, candidates
+from tests.domains.ctdg.forms import CRAFT, HIDDEN
 from tests.domains.ctdg.small_streams import make_stream, random_stream
 
-HIDDEN, LAYERS, HEADS = 8, 2, 2
-SETTINGS = {
-    "hidden": HIDDEN,
-    "layers": LAYERS,
-    "heads": HEADS,
-    "dropout": 0.0,
-    "embedding_dropout": 0.0,
-    "attention_dropout": 0.0,
-}
-
-
-def make_model(stream: EventStream, operator: str = "p1.10", seed: int = 0) -> CRAFT:
-    torch.manual_seed(seed)
-    return shaken(build(stream, parse_operator(operator), SETTINGS))
+LAYERS, HEADS = CRAFT["layers"], CRAFT["heads"]
+build = partial(forms.build, "craft")
+make_model = partial(forms.make_model, "craft")
 
 
 @pytest.mark.parametrize("operator", ["p1.00", "p1.10", "p3.00"])
@@ -69,7 +58,7 @@ def test_coordinates_are_log_norms_layer_by_layer_and_head_by_head():
 
 def test_the_number_of_parameters():
     stream = random_stream()  # 14 nodes, histories of 5
-    model = build(stream, parse_operator("p1.00"), SETTINGS)
+    model = build(stream)
     layer = 4 * (8 * 8 + 8) + (32 * 8 + 32) + (8 * 32 + 8) + 2 * 16
     total = 14 * 8 + 5 * 8 + 16 + 2 * layer + (8 + 8) + 16 + (16 + 1)
     assert sum(x.numel() for x in model.parameters()) == total
@@ -77,11 +66,7 @@ def test_the_number_of_parameters():
 
 def test_initial_weights():
     stream = random_stream()
-    torch.manual_seed(0)
-    settings = SETTINGS | {"hidden": 64}
-    parameters = dict(
-        build(stream, parse_operator("p1.00"), settings).named_parameters()
-    )
+    parameters = dict(build(stream, hidden=64).named_parameters())
     expand = parameters["layers.0.expand.weight"]
     assert expand.std().item() == pytest.approx(0.02, rel=0.03)
     assert parameters["embedding.weight"].std().item() == pytest.approx(0.02, rel=0.1)
@@ -89,18 +74,6 @@ def test_initial_weights():
     assert all((bias == 0).all() for bias in biases)
     norms = [v for k, v in parameters.items() if k.endswith("norm.weight")]
     assert len(norms) == 6 and all((weight == 1).all() for weight in norms)
-
-
-@pytest.mark.parametrize("operator", ["p1.00", "p1.10"])
-def test_what_lies_under_padding_never_matters(operator):
-    stream = random_stream()
-    model = make_model(stream, operator)
-    batch = collect(stream, ROWS, candidates(stream))
-    assert (~batch.valid).any()
-    garbage = dataclasses.replace(
-        batch, neighbour=torch.where(batch.valid, batch.neighbour, 3)
-    )
-    assert torch.equal(model(batch), model(garbage))
 
 
 def test_the_most_recent_neighbour_has_the_last_position():
@@ -130,4 +103,4 @@ def test_the_ages_of_neighbours_are_not_read():
 
 def test_heads_that_do_not_divide_the_width_are_a_users_error():
     with pytest.raises(UserError, match=r"models\.craft\.heads: 3 .* hidden = 8"):
-        build(random_stream(), parse_operator("p1.00"), SETTINGS | {"heads": 3})
+        build(random_stream(), heads=3)

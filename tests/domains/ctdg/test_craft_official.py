@@ -1,6 +1,7 @@
 """CRAFT's official form against its description."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,29 +9,17 @@ import torch
 import torch.nn.functional as F
 
 from maa.attention import parse_operator
-from maa.domains.ctdg.backbones.craft_official import OfficialCRAFT, build
 from maa.domains.ctdg.stream import EventStream
 from maa.errors import UserError
-from tests.domains.ctdg import naive
-from tests.domains.ctdg.describing import ROWS, assert_described, candidates, shaken
+from tests.domains.ctdg import forms, naive
+from tests.domains.ctdg.describing import ROWS, assert_described, candidates
 from tests.domains.ctdg.small_streams import make_stream, random_stream
 
 LAYERS, HEADS, NEIGHBOURS, EPS = 2, 2, 7, 1e-12
-SETTINGS = {
-    "neighbours": NEIGHBOURS,
-    "hidden": 8,
-    "layers": LAYERS,
-    "heads": HEADS,
-    "dropout": 0.0,
-    "embedding_dropout": 0.0,
-    "attention_dropout": 0.0,
-}
-PUBLISHED = SETTINGS | {"neighbours": 30, "hidden": 64}
+PUBLISHED = {"neighbours": 30, "hidden": 64}
 
-
-def make_model(stream: EventStream, operator: str = "p1.10") -> OfficialCRAFT:
-    torch.manual_seed(0)
-    return shaken(build(stream, parse_operator(operator), SETTINGS))
+build = partial(forms.build, "craft_official")
+make_model = partial(forms.make_model, "craft_official")
 
 
 def met(stream: EventStream, node: int, row: int) -> list[int]:
@@ -129,14 +118,13 @@ def test_the_number_of_parameters_is_the_published_one():
     published = 146_050
     repeats = 2 * 64 + 2 * 64 + (192 * 192 + 192 + 192) - (128 * 128 + 128 + 128)
     stream = random_stream()
-    model = build(stream, parse_operator("p1.00"), PUBLISHED)
+    model = build(stream, **PUBLISHED)
     count = sum(x.numel() for x in model.parameters())
     assert count - stream.nodes * 64 == published - 98 * 64 - repeats
 
 
 def test_initial_weights():
-    torch.manual_seed(0)
-    model = build(random_stream(), parse_operator("p1.00"), PUBLISHED)
+    model = build(random_stream(), **PUBLISHED)
     assert model.hidden.weight.std().item() == pytest.approx(0.02, rel=0.03)
     assert (model.hidden.bias == 0).all()
     assert math.isclose(model.activation.weight.item(), 0.15, rel_tol=1e-6)
@@ -144,4 +132,4 @@ def test_initial_weights():
 
 def test_heads_that_do_not_divide_the_width_are_a_users_error():
     with pytest.raises(UserError, match=r"craft-official\.heads: 3 .* hidden = 8"):
-        build(random_stream(), parse_operator("p1.00"), SETTINGS | {"heads": 3})
+        build(random_stream(), heads=3)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,10 +14,8 @@ from torch import Tensor
 from maa.attention import parse_operator
 from maa.domains.ctdg.backbones.dygformer_official import (
     ROWS_AT_ONCE,
-    OfficialDyGFormer,
     Sequences,
     appearances,
-    build,
     pack,
     sequences,
     thinned,
@@ -24,20 +23,11 @@ from maa.domains.ctdg.backbones.dygformer_official import (
 from maa.domains.ctdg.backbones.linear import ENOUGH, Linear, rounded
 from maa.domains.ctdg.stream import EventStream
 from maa.errors import UserError
-from tests.domains.ctdg import naive
-from tests.domains.ctdg.describing import ROWS, assert_described, candidates, shaken
+from tests.domains.ctdg import forms, naive
+from tests.domains.ctdg.describing import ROWS, assert_described, candidates
 from tests.domains.ctdg.small_streams import make_stream, random_stream
 
-SETTINGS = {
-    "width": 6,
-    "time_dim": 5,
-    "channel": 4,
-    "length": 6,
-    "patch": 1,
-    "layers": 2,
-    "heads": 2,
-    "dropout": 0.0,
-}
+SIZES = forms.SETTINGS["dygformer_official"]
 PUBLISHED = {
     "width": 172,
     "time_dim": 100,
@@ -49,12 +39,8 @@ PUBLISHED = {
     "dropout": 0.1,
 }
 
-
-def make_model(
-    stream: EventStream, operator: str = "p1.10", **settings: float
-) -> OfficialDyGFormer:
-    torch.manual_seed(0)
-    return shaken(build(stream, parse_operator(operator), SETTINGS | settings))
+build = partial(forms.build, "dygformer_official")
+make_model = partial(forms.make_model, "dygformer_official")
 
 
 def entries(
@@ -77,10 +63,10 @@ def describe(
     destination: int,
     operator: str,
     patch: int,
-    length: int = SETTINGS["length"],
+    length: int = SIZES["length"],
 ) -> tuple[Tensor, Tensor]:
     """Score and Z: all tokens of both ends, padding and all, as published."""
-    p, heads = parse_operator(operator).p, SETTINGS["heads"]
+    p, heads = parse_operator(operator).p, SIZES["heads"]
     ends = [
         entries(stream, node, row, length)
         for node in (int(stream.source[row]), destination)
@@ -114,7 +100,7 @@ def describe(
     x = torch.stack(
         [channels(end, start) for end in ends for start in range(0, length, patch)]
     )
-    for layer in range(SETTINGS["layers"]):
+    for layer in range(SIZES["layers"]):
         x = transformed(weights, f"layers.{layer}", x, heads, p)
     means = x.view(2, length // patch, -1).mean(1)
     z = torch.cat([naive.linear(weights, "output", mean) for mean in means])
@@ -258,20 +244,6 @@ def test_many_rows_are_read_in_parts_and_few_in_one():
         torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
 
 
-def test_nothing_at_or_after_the_row_is_read():
-    stream = random_stream()
-    model = make_model(stream)
-    row = 40
-    asked = np.array([[stream.destination[row], stream.pool[0]]])
-    before = model(model.gather(stream, [row], asked))
-    later = random_stream(seed=5)
-    for name in ("source", "destination", "time"):
-        getattr(later, name)[:row] = getattr(stream, name)[:row]
-    later.source[row], later.time[row] = stream.source[row], stream.time[row]
-    assert (later.destination[row:] != stream.destination[row:]).any()
-    assert torch.equal(model(model.gather(later, [row], asked)), before)
-
-
 def test_a_substituted_history_replaces_the_sources_events_alone():
     stream = random_stream()
     model = make_model(stream)
@@ -346,14 +318,13 @@ def test_the_number_of_parameters_is_the_published_one():
     published = 200 + count + project + 2 * layer + head
     assert published == 1_087_035
     stream = random_stream()
-    model = build(stream, parse_operator("p1.00"), PUBLISHED)
+    model = build(stream, **PUBLISHED)
     own = sum(x.numel() for x in model.parameters()) - stream.nodes * 172
     assert own == published - 172 * 50
 
 
 def test_initial_weights_are_those_of_the_published_modules():
-    torch.manual_seed(0)
-    model = build(random_stream(), parse_operator("p1.00"), PUBLISHED)
+    model = build(random_stream(), **PUBLISHED)
     published = torch.nn.MultiheadAttention(200, 2)
     first = model.layers[0]
     for ours, theirs in [
@@ -405,4 +376,4 @@ def test_sizes_that_do_not_divide_are_a_users_error():
         ({"heads": 3}, r"heads: 3 does not divide 4 \* channel = 16"),
     ]:
         with pytest.raises(UserError, match=message):
-            build(stream, parse_operator("p1.00"), SETTINGS | wrong)
+            build(stream, **wrong)

@@ -1,5 +1,7 @@
 """GraphMixer's official form against its description."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -7,48 +9,26 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from maa.attention import parse_operator
-from maa.domains.ctdg.backbones.graphmixer_official import OfficialGraphMixer, build
-from maa.domains.ctdg.batches import collect
 from maa.domains.ctdg.stream import EventStream
-from tests.domains.ctdg import naive
+from tests.domains.ctdg import forms, naive
 from tests.domains.ctdg.both_ends import (
+    STREAMS,
     assert_rows_are_alone,
-    doubled,
     last_events,
-    later_changed,
-    looping_stream,
 )
-from tests.domains.ctdg.describing import ROWS, assert_described, candidates, shaken
+from tests.domains.ctdg.describing import ROWS, assert_described, candidates, doubled
 from tests.domains.ctdg.small_streams import habitual_stream, random_stream
 
-SETTINGS = {
-    "width": 6,
-    "time_dim": 4,
-    "layers": 2,
-    "neighbours": 5,
-    "time_gap": 7,
-    "padding": True,
-    "dropout": 0.0,
-}
-PUBLISHED = SETTINGS | {
+PUBLISHED = {
     "width": 172,
     "time_dim": 100,
     "neighbours": 30,
     "time_gap": 2000,
 }
 K = 5
-STREAMS = {
-    "bipartite": random_stream,
-    "unipartite": lambda: random_stream(bipartite=False),
-    "self-loops": looping_stream,
-}
 
-
-def make_model(
-    stream: EventStream, operator: str = "p1.10", **settings: float
-) -> OfficialGraphMixer:
-    torch.manual_seed(0)
-    return shaken(build(stream, parse_operator(operator), SETTINGS | settings))
+build = partial(forms.build, "graphmixer_official")
+make_model = partial(forms.make_model, "graphmixer_official")
 
 
 class Described:
@@ -150,17 +130,6 @@ def test_a_row_does_not_depend_on_those_beside_it():
     assert_rows_are_alone(model, model.gather(stream, rows, pairs))
 
 
-def test_nothing_at_or_after_the_row_is_read():
-    stream = random_stream(bipartite=False)
-    changed = later_changed(stream, 40)
-    asked = candidates(stream)[4:5]
-    model = make_model(stream)
-    scores = [model(model.gather(x, [40], asked)) for x in (stream, changed)]
-    assert torch.equal(*scores)
-    after = [model(model.gather(x, [59], asked)) for x in (stream, changed)]
-    assert not torch.equal(*after)
-
-
 @pytest.mark.parametrize("padding", [True, False])
 def test_p_scales_the_mean_by_a_power_of_the_number_of_slots_or_events(padding):
     stream = random_stream()
@@ -191,7 +160,7 @@ def test_coordinates_count_what_is_averaged():
 
 def test_the_number_of_parameters_is_the_published_models():
     stream = random_stream()
-    model = build(stream, parse_operator("p1.00"), PUBLISHED)
+    model = build(stream, **PUBLISHED)
     ours = sum(x.numel() for x in model.parameters()) - stream.nodes * 172
     edges = 172 * 172  # a token's linear map reads 172 edge features
     tokens = 2 * 30 + (30 * 15 + 15) + (15 * 30 + 30)
@@ -202,28 +171,3 @@ def test_the_number_of_parameters_is_the_published_models():
     assert ours == published - edges
     frozen = sum(x.numel() for x in model.parameters() if not x.requires_grad)
     assert frozen == 200, "the time encoding is not learned"
-
-
-def test_dropout_acts_in_training_only():
-    stream = random_stream()
-    model = build(stream, parse_operator("p1.00"), SETTINGS | {"dropout": 0.5})
-    batch = model.gather(stream, ROWS, candidates(stream))
-    assert not torch.equal(model(batch), model(batch))
-    model.eval()
-    assert torch.equal(model(batch), model(batch))
-
-
-def test_the_predictor_reads_z_alone_and_points_lead_to_it():
-    stream = random_stream()
-    model = make_model(stream)
-    batch = model.gather(stream, ROWS, candidates(stream))
-    reading = model.read(batch)
-    assert reading.z.shape == (len(ROWS), 2, 12)
-    assert torch.equal(model.predict(reading.z), model(batch))
-    assert list(reading.points) == ["attention", "z"]
-
-
-def test_a_batch_of_the_reference_forms_is_refused():
-    stream = random_stream()
-    with pytest.raises(TypeError, match="expected a MetBatch, got Batch"):
-        make_model(stream)(collect(stream, ROWS, candidates(stream)))

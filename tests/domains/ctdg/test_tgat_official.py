@@ -1,6 +1,7 @@
 """TGAT's official form against its recursive description."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,36 +11,23 @@ from torch import Tensor
 
 from maa.attention import lp_gain, parse_operator
 from maa.domains.ctdg.backbones.official import CosineTime, distinct
-from maa.domains.ctdg.backbones.tgat_official import (
-    BLOCK,
-    Entries,
-    Neighbourhoods,
-    OfficialTGAT,
-    build,
-)
-from maa.domains.ctdg.batches import collect
+from maa.domains.ctdg.backbones.tgat_official import BLOCK, Entries, Neighbourhoods
 from maa.domains.ctdg.stream import EventStream
 from maa.errors import UserError
-from tests.domains.ctdg import naive
+from tests.domains.ctdg import forms, naive
 from tests.domains.ctdg.both_ends import (
+    STREAMS,
     assert_rows_are_alone,
-    doubled,
     last_events,
-    later_changed,
     looping_stream,
 )
-from tests.domains.ctdg.describing import ROWS, assert_described, candidates, shaken
+from tests.domains.ctdg.describing import ROWS, assert_described, candidates, doubled
 from tests.domains.ctdg.small_streams import habitual_stream, random_stream
 
-SETTINGS = {"width": 6, "time_dim": 4, "heads": 2, "neighbours": 5, "dropout": 0.0}
-PUBLISHED = SETTINGS | {"width": 172, "time_dim": 100, "neighbours": 20}
+PUBLISHED = {"width": 172, "time_dim": 100, "neighbours": 20}
 
-
-def make_model(
-    stream: EventStream, operator: str = "p1.10", **settings: float
-) -> OfficialTGAT:
-    torch.manual_seed(0)
-    return shaken(build(stream, parse_operator(operator), SETTINGS | settings))
+build = partial(forms.build, "tgat_official")
+make_model = partial(forms.make_model, "tgat_official")
 
 
 def describe(
@@ -125,13 +113,6 @@ class Described:
         return torch.cat(heads)
 
 
-STREAMS = {
-    "bipartite": random_stream,
-    "unipartite": lambda: random_stream(bipartite=False),
-    "self-loops": looping_stream,
-}
-
-
 @pytest.mark.parametrize("operator", ["p1.00", "p1.10", "p3.00"])
 @pytest.mark.parametrize("name", STREAMS)
 def test_scores_z_and_gradients_equal_the_description(operator, name):
@@ -169,17 +150,6 @@ def test_a_row_does_not_depend_on_those_beside_it():
     batch = model.gather(stream, rows, pairs)
     assert (batch.past[batch.past_valid] ^ 1).unique().numel() > 2 * BLOCK
     assert_rows_are_alone(model, batch)
-
-
-def test_nothing_at_or_after_the_row_is_read():
-    stream = random_stream(bipartite=False)
-    changed = later_changed(stream, 40)
-    asked = candidates(stream)[4:5]
-    model = make_model(stream)
-    scores = [model(model.gather(x, [40], asked)) for x in (stream, changed)]
-    assert torch.equal(*scores)
-    after = [model(model.gather(x, [59], asked)) for x in (stream, changed)]
-    assert not torch.equal(*after)
 
 
 def test_a_longer_window_of_padding_changes_nothing():
@@ -227,20 +197,9 @@ def test_coordinates_and_keys_are_those_of_both_ends():
     assert (first <= encoding.keys[1].repeat_interleave(2, 1) + 1e-4).all()
 
 
-def test_the_predictor_reads_z_alone_and_points_lead_to_it():
-    stream = random_stream()
-    model = make_model(stream)
-    batch = model.gather(stream, ROWS, candidates(stream))
-    reading = model.read(batch)
-    assert reading.z.shape == (len(ROWS), 2, 12)
-    assert torch.equal(model.predict(reading.z), model(batch))
-    assert list(reading.points) == ["attention", "residual", "norm", "z"]
-    assert torch.equal(reading.points["z"], reading.z)
-
-
 def test_the_number_of_parameters_is_the_published_models():
     stream = random_stream()
-    model = build(stream, parse_operator("p1.00"), PUBLISHED)
+    model = build(stream, **PUBLISHED)
     ours = sum(x.numel() for x in model.parameters()) - stream.nodes * 172
     edges = 2 * 2 * 172 * 272  # keys and values of both layers read 172 edge features
     attention = 272 * 272 + 2 * 444 * 272 + (272 * 272 + 272) + 2 * 272
@@ -248,15 +207,6 @@ def test_the_number_of_parameters_is_the_published_models():
     published = 2 * 100 + 2 * (attention + merging) + (344 * 172 + 172) + (172 + 1)
     assert published == 1_052_945
     assert ours == published - edges
-
-
-def test_dropout_acts_in_training_only():
-    stream = random_stream()
-    model = build(stream, parse_operator("p1.00"), SETTINGS | {"dropout": 0.5})
-    batch = model.gather(stream, ROWS, candidates(stream))
-    assert not torch.equal(model(batch), model(batch))
-    model.eval()
-    assert torch.equal(model(batch), model(batch))
 
 
 def test_a_batch_is_sliced_by_rows_and_keeps_the_streams_entries():
@@ -317,10 +267,4 @@ def test_settings_that_do_not_fit_are_refused():
     with pytest.raises(
         UserError, match=r"3 heads do not divide width \+ time_dim = 10"
     ):
-        build(random_stream(), parse_operator("p1.00"), SETTINGS | {"heads": 3})
-
-
-def test_a_batch_of_the_reference_forms_is_refused():
-    stream = random_stream()
-    with pytest.raises(TypeError, match="expected a TwoHopBatch, got Batch"):
-        make_model(stream)(collect(stream, ROWS, candidates(stream)))
+        build(random_stream(), heads=3)
