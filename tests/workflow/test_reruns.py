@@ -264,7 +264,7 @@ KEYS: dict[str, tuple[Any, Jobs]] = {
     "domains.ctdg.probe.min_samples_leaf": (6, {"probe": RUNS} | AFTER),
     "domains.ctdg.probe.max_features": (0.5, {"probe": RUNS} | AFTER),
     "domains.ctdg.probe.joint": (None, {"probe": RUNS} | AFTER),
-    "domains.ctdg.probe.forest_operators": (["p1.00"], {"probe": 6} | AFTER),
+    "domains.ctdg.probe.forest_operators": (["p1.00"], {"probe": 4} | AFTER),
     "inference.baseline": ("p1.10", TESTED),
     "inference.treatment": ("p1.00", TESTED),
     "inference.draws": (600, TESTED),

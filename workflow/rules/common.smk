@@ -188,10 +188,17 @@ def settings(stage, model=False, device=False):
 
 
 def get_probe_settings(wildcards):
-    """Return the settings of a run's probes as JSON; the forest is optional."""
-    chosen = dict(config["domains"][wildcards.domain]["probe"])
+    """Return the settings of a run's probes as JSON.
+
+    Forests are grown for runs of the main grid alone, the only ones whose forests are
+    looked at.
+    """
+    study = config["domains"][wildcards.domain]
+    chosen = dict(study["probe"])
     asked = chosen.pop("forest_operators")
-    chosen["forest"] = asked == "all" or wildcards.operator in asked
+    chosen["forest"] = wildcards.backbone in study["backbones"] and (
+        asked == "all" or wildcards.operator in asked
+    )
     return json.dumps(chosen, sort_keys=True)
 
 

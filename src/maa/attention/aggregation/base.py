@@ -1,5 +1,6 @@
 """What an operator is to a backbone: from logits and values to an output."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from torch import Tensor, nn
@@ -8,12 +9,12 @@ Pool = Callable[[Tensor], Tensor]
 Drop = Callable[[Tensor], Tensor]
 
 
-class Aggregator(nn.Module):
+class Aggregator(nn.Module, ABC):
     """Turns each query's rows of logits into weights, and these into an output."""
 
+    @abstractmethod
     def weights(self, logits: Tensor, mask: Tensor, query: Tensor) -> Tensor:
         """Return the weights, of the shape of ``logits``; zero where ``mask`` is."""
-        raise NotImplementedError
 
     def forward(
         self, logits: Tensor, mask: Tensor, query: Tensor, pool: Pool, drop: Drop

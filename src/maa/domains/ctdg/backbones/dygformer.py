@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from maa.attention import Operator, lp_normalize
 from maa.domains.ctdg.backbones.layers import dropout
-from maa.domains.ctdg.backbones.packed import linear, linear_map, pack_slots, unpack
+from maa.domains.ctdg.backbones.linear import Linear, linear_map
+from maa.domains.ctdg.backbones.packed import pack_slots, unpack
 from maa.domains.ctdg.backbones.reference import SourceReader
 from maa.domains.ctdg.batches import Batch
 from maa.domains.ctdg.stream import EventStream
@@ -72,8 +73,10 @@ class Transformer(nn.Module):
         """Run one layer; arguments are those of `forward`."""
         attended = self._attend(layer.self_attn, layer.norm1(entries), valid, slots)
         entries = entries + self._drop(attended)
-        wide = self._drop(F.gelu(linear(layer.norm2(entries), layer.linear1)))
-        return entries + self._drop(linear(wide, layer.linear2))
+        normed, expand, contract = layer.norm2(entries), layer.linear1, layer.linear2
+        wide = self._drop(F.gelu(linear_map(normed, expand.weight, expand.bias)))
+        narrow = linear_map(wide, contract.weight, contract.bias)
+        return entries + self._drop(narrow)
 
     def _attend(
         self, parameters: Any, entries: Tensor, valid: Tensor, slots: Tensor
@@ -131,7 +134,7 @@ class DyGFormer(SourceReader):
     ) -> None:
         super().__init__(nodes, operator, hidden, time_dim, dropout)
         self.patch = patch
-        self.project = nn.Linear(patch * hidden, hidden)
+        self.project = Linear(patch * hidden, hidden)
         self.project_norm = nn.LayerNorm(hidden)
         self.transformer = Transformer(hidden, heads, dropout, layers)
 
@@ -143,7 +146,7 @@ class DyGFormer(SourceReader):
         slots = pack_slots(valid)
         patches = F.pad(tokens, (0, 0, missing, 0)) if missing else tokens
         patches = patches.reshape(-1, self.patch * width).index_select(0, slots)
-        encoded = F.gelu(self.project_norm(linear(patches, self.project)))
+        encoded = F.gelu(self.project_norm(self.project(patches)))
         encoded = self.transformer(encoded, valid, slots)
         return unpack(encoded, slots, valid), valid.unsqueeze(1)
 

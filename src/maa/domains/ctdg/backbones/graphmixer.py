@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from maa.attention import Operator, lp_normalize
 from maa.domains.ctdg.backbones.layers import dropout
-from maa.domains.ctdg.backbones.packed import linear, pack_slots, unpack
+from maa.domains.ctdg.backbones.linear import Linear
+from maa.domains.ctdg.backbones.packed import pack_slots, unpack
 from maa.domains.ctdg.backbones.reference import SourceReader
 from maa.domains.ctdg.batches import Batch
 from maa.domains.ctdg.stream import EventStream
@@ -35,10 +36,10 @@ class MixerBlock(nn.Module):
         super().__init__()
         self.dropout = dropout
         self.norm = nn.LayerNorm(hidden)
-        self.expand = nn.Linear(hidden, 4 * hidden)
-        self.contract = nn.Linear(4 * hidden, hidden)
+        self.expand = Linear(hidden, 4 * hidden)
+        self.contract = Linear(4 * hidden, hidden)
         self.gate_norm = nn.LayerNorm(hidden)
-        self.gate = nn.Linear(hidden, hidden)
+        self.gate = Linear(hidden, hidden)
         # Without a bias: softmax would cancel it.
         self.gate_output = nn.Linear(hidden, 1, bias=False)
 
@@ -50,9 +51,9 @@ class MixerBlock(nn.Module):
             valid: bool [B, H].
             slots: int64 [T], where they lie in a flattened [B * H].
         """
-        wide = F.gelu(linear(self.norm(tokens), self.expand))
+        wide = F.gelu(self.expand(self.norm(tokens)))
         wide = dropout(wide, self.dropout, self.training)
-        tokens = tokens + linear(wide, self.contract)
+        tokens = tokens + self.contract(wide)
         asked = self.gate_output(F.gelu(self.gate(self.gate_norm(tokens))))
         logits = unpack(asked, slots, valid).transpose(1, 2)
         weights = lp_normalize(logits, 1.0, valid.unsqueeze(1))

@@ -1,16 +1,13 @@
 """Work on the valid entries of many short sequences, without their padding.
 
-The entries are packed into one matrix, whatever sequence they are of. On CPU, linear
-maps of it go through oneDNN: PyTorch's own choice, MKL, leaves AVX-512 alone on AMD's
-processors, and its products take twice as long there. oneDNN compiles a kernel for each
-number of rows that it meets, so packed matrices come in few sizes.
+The entries are packed into one matrix, whatever sequence they are of, with a number of
+rows that `linear_map` is fast for and that takes few values.
 """
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
-ROWS = 16
+ROWS = 128
 """Packed matrices have a multiple of so many rows, or hold the padding as well."""
 
 
@@ -38,22 +35,3 @@ def unpack(values: Tensor, slots: Tensor, valid: Tensor) -> Tensor:
     """
     laid = values.new_zeros(valid.numel(), values.shape[1])
     return laid.index_copy_(0, slots, values).view(*valid.shape, -1)
-
-
-def linear(x: Tensor, layer: nn.Linear) -> Tensor:
-    """Return ``layer(x)`` of packed x [T, i]."""
-    return linear_map(x, layer.weight, layer.bias)
-
-
-def linear_map(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Return x W' + b, float [T, o].
-
-    Args:
-        x: float [T, i].
-        weight: float [o, i].
-        bias: float [o], or None.
-    """
-    available: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-    if not available or x.device.type != "cpu" or x.dtype != torch.float32:
-        return F.linear(x, weight, bias)
-    return F.linear(x.to_mkldnn(), weight, bias).to_dense()
