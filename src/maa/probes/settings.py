@@ -26,7 +26,7 @@ class ProbeSettings:
 
     train_fraction: float = 0.7
     ridge_alpha: float = 1.0
-    trees: int = 16
+    trees: int = 14
     min_samples_leaf: int = 5
     max_features: float | str = 0.333
     joint: bool = False
