@@ -38,10 +38,10 @@ def after(*rules: str, sets: dict[str, set[str]] = ALL_SETS) -> Jobs:
 
 
 def trained(core: int, controls: int = 0, official: int = 0) -> Jobs:
-    """All jobs of so many runs of each set; controls are not traced."""
+    """All jobs of so many runs of each set; only those of the core are traced."""
     runs = core + controls + official
     steps = dict.fromkeys(("train", "represent", "behave", "probe"), runs)
-    return steps | ({"trace": core + official} if core + official else {})
+    return steps | ({"trace": core} if core else {})
 
 
 COMPARED = ("infer", "contrast", "select_power")
@@ -80,7 +80,7 @@ CODE = {
     "an official form": (
         "src/maa/domains/ctdg/backbones/craft_official.py",
         "",
-        OFFICIAL_RUNS | AFTER_ALL,
+        OFFICIAL_RUNS | AFTER,
     ),
     "a control": (
         "src/maa/attention/aggregation/uniform.py",
@@ -195,7 +195,7 @@ KEYS: dict[str, tuple[Any, Jobs]] = {
     "domains.ctdg.seeds": ([7], AFTER_ALL),
     "domains.ctdg.controls.cells": (
         [],
-        without("controls", *COMPARED, "collect_traces"),
+        without("controls", *COMPARED),
     ),
     "domains.ctdg.controls.operators": (
         ["p1.10-uniform", "p1.10-length", "nap"],
@@ -203,20 +203,14 @@ KEYS: dict[str, tuple[Any, Jobs]] = {
     ),
     "domains.ctdg.official.datasets": (
         [],
-        without("official", *COMPARED, "collect_traces"),
+        without("official", *COMPARED),
     ),
-    "domains.ctdg.official.backbones": (
-        ["craft-official", "tgat"],
-        AFTER_ALL,
-    ),
+    "domains.ctdg.official.backbones": (["craft-official", "tgat"], AFTER),
     "domains.ctdg.official.operators": (
         ["p1.00", "p1.10", "nap"],
         trained(0, 2) | AFTER,
     ),
-    "domains.ctdg.trace.operators": (
-        ["p1.00", "p1.10", "p1.10-length"],
-        {"trace": 2} | after("collect_traces"),
-    ),
+    "domains.ctdg.trace.operators": (["p1.10"], after("collect_traces")),
     "domains.ctdg.prepare.window": (1400, PREPARED),
     "domains.ctdg.prepare.test_fraction": (0.25, PREPARED),
     "domains.ctdg.prepare.validation_fraction": (0.2, PREPARED),
@@ -236,7 +230,7 @@ KEYS: dict[str, tuple[Any, Jobs]] = {
     "domains.ctdg.models.craft.embedding_dropout": (0.2, CRAFT | AFTER_ALL),
     "domains.ctdg.models.craft.attention_dropout": (0.2, CRAFT | AFTER_ALL),
     **{
-        f"domains.ctdg.models.craft-official.{name}": (value, OFFICIAL_RUNS | AFTER_ALL)
+        f"domains.ctdg.models.craft-official.{name}": (value, OFFICIAL_RUNS | AFTER)
         for name, value in {
             "neighbours": 9,
             "hidden": 32,

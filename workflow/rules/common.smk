@@ -91,6 +91,12 @@ def check_study(where, study, known):
                 "add them there"
             )
         parse_operator(operator)
+    for operator in study["trace"]["operators"]:
+        if operator not in study["operators"]:
+            raise UserError(
+                f"{where}.trace.operators: {operator} is not among {where}.operators; "
+                "add it there"
+            )
     for cell in study["controls"]["cells"]:
         for axis, value in cell.items():
             if value not in study[f"{axis}s"]:
@@ -110,14 +116,12 @@ if config["mirror"]:
     os.environ.update(MAA_DATA_MIRROR=str(folder))
 
 
-# By domain: the sets of runs, all of them, and those that are traced.
+# By domain: the sets of runs, all runs of them, and the set of those that are traced.
 SETS = {domain: sets_of(study) for domain, study in config["domains"].items()}
 RUNS = {domain: runs_of(sets) for domain, sets in SETS.items()}
 TRACED = {
-    domain: [
-        run for run in runs if run[2] in config["domains"][domain]["trace"]["operators"]
-    ]
-    for domain, runs in RUNS.items()
+    domain: {"core": SETS[domain]["core"] | {"operators": study["trace"]["operators"]}}
+    for domain, study in config["domains"].items()
 }
 
 OPERATORS = {}
@@ -126,7 +130,7 @@ for sets in SETS.values():
         OPERATORS.setdefault(name, set()).update(runs["operators"])
 FIGURES = drawable("figure", OPERATORS)
 TABLES = drawable("table", OPERATORS)
-if not all(TRACED.values()):
+if not all(study["trace"]["operators"] for study in config["domains"].values()):
     FIGURES = [name for name in FIGURES if "traces" not in needs(name)]
 
 
@@ -239,26 +243,20 @@ def get_files(pattern, runs=RUNS):
     ]
 
 
+def get_traces(wildcards):
+    """Return the traces of the main grid's runs that are traced."""
+    runs = {domain: runs_of(sets) for domain, sets in TRACED.items()}
+    return get_files(rules.trace.output[0], runs)
+
+
 def get_sets(wildcards):
     """Return the sets of runs as JSON (too many file names for a command line)."""
     return json.dumps({"sets": SETS}, sort_keys=True)
 
 
 def get_traced(wildcards):
-    """Return the sets of traced runs as JSON."""
-    asked = {
-        domain: study["trace"]["operators"]
-        for domain, study in config["domains"].items()
-    }
-    traced = {
-        domain: {
-            name: entry | {"operators": operators}
-            for name, entry in sets.items()
-            if (operators := [op for op in entry["operators"] if op in asked[domain]])
-        }
-        for domain, sets in SETS.items()
-    }
-    return json.dumps({"sets": traced}, sort_keys=True)
+    """Return the traced runs as JSON."""
+    return json.dumps({"sets": TRACED}, sort_keys=True)
 
 
 def get_all_targets(wildcards):

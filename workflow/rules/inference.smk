@@ -23,7 +23,7 @@ rule collect:
 
 rule collect_traces:
     input:
-        get_files(rules.trace.output[0], runs=TRACED),
+        get_traces,
     output:
         "results/traces.parquet",
     log:
