@@ -210,7 +210,8 @@ KEYS: dict[str, tuple[Any, Jobs]] = {
         ["p1.00", "p1.10", "nap"],
         trained(0, 2) | AFTER,
     ),
-    "domains.ctdg.trace.operators": (["p1.10"], after("collect_traces")),
+    # The figure of the traces needs both arms; without it the page shows one less.
+    "domains.ctdg.trace.operators": (["p1.10"], {"claims": 1}),
     "domains.ctdg.prepare.window": (1400, PREPARED),
     "domains.ctdg.prepare.test_fraction": (0.25, PREPARED),
     "domains.ctdg.prepare.validation_fraction": (0.2, PREPARED),

@@ -21,7 +21,7 @@ os.environ.update(
 
 from maa.config import check, load
 from maa.errors import UserError
-from maa.figures.catalogue import drawable, needs
+from maa.figures.catalogue import CATALOGUE, drawable, needs
 from maa.fingerprint import Code
 from maa.operators import parse_operator
 from maa.study import runs_of, sets_of
@@ -130,8 +130,13 @@ for sets in SETS.values():
         OPERATORS.setdefault(name, set()).update(runs["operators"])
 FIGURES = drawable("figure", OPERATORS)
 TABLES = drawable("table", OPERATORS)
-if not all(study["trace"]["operators"] for study in config["domains"].values()):
-    FIGURES = [name for name in FIGURES if "traces" not in needs(name)]
+for study in config["domains"].values():
+    traced = set(study["trace"]["operators"])
+    FIGURES = [
+        name
+        for name in FIGURES
+        if "traces" not in needs(name) or traced >= set(CATALOGUE[name]["operators"])
+    ]
 
 
 def values(axis):
