@@ -19,6 +19,9 @@ os.environ.update(
     PATH=os.pathsep.join([str(PYTHON), os.environ.get("PATH", "")]),
 )
 
+# Large tensors on large pages: training takes some 5 % less (glibc; ignored elsewhere).
+os.environ.setdefault("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
+
 from maa.config import check, load
 from maa.errors import UserError
 from maa.figures.catalogue import CATALOGUE, drawable, needs

@@ -20,7 +20,6 @@ import pandas as pd
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score
 from torch import Tensor
 from torch.optim import AdamW, Optimizer
 
@@ -30,6 +29,7 @@ from maa.devices import use
 from maa.domains.ctdg.backbones.layers import Backbone
 from maa.domains.ctdg.batches import Batch
 from maa.domains.ctdg.negatives import training_negatives
+from maa.domains.ctdg.ranking import auc
 from maa.domains.ctdg.scoring import score
 from maa.domains.ctdg.stream import EventStream
 from maa.errors import UserError
@@ -188,7 +188,7 @@ def validation_auc(model: Backbone, stream: EventStream) -> float:
     """Return the ROC-AUC of validation events against their unseen negatives."""
     queries = stream.queries("validation")
     scores = score(model, stream, queries.row[::2], queries.destination.reshape(-1, 2))
-    return float(roc_auc_score(queries.label, scores.reshape(-1)))
+    return auc(scores[:, 0], scores[:, 1])
 
 
 def _mean_loss(

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score
 
 from maa.attention import Operator
 from maa.domains.ctdg.backbones.layers import Backbone
+from maa.domains.ctdg.ranking import auc
 from maa.domains.ctdg.scoring import restore, score
 from maa.domains.ctdg.stream import NEGATIVES, EventStream
 
@@ -66,11 +65,3 @@ def _aucs(
         value = auc(scores[kept, 0], scores[kept, 1 + column])
         found[kind] = (value, 2 * int(kept.sum()))
     return found
-
-
-def auc(positive: NDArray[np.floating], negative: NDArray[np.floating]) -> float:
-    """Return the ROC-AUC, ties counting one half; NaN if a side is empty."""
-    if min(len(positive), len(negative)) == 0:
-        return float("nan")
-    label = np.repeat([1, 0], [len(positive), len(negative)])
-    return float(roc_auc_score(label, np.concatenate([positive, negative])))
