@@ -37,6 +37,7 @@ atexit.register(gc.freeze)
 SUMMARY = """
 Done. Look at
   results/claims.html      every claim, our number, the paper's, and the verdict
+  results/numbers.csv      every number that the paper prints, beside ours
   results/figures/         the figures, each with the table behind it
   results/tables/          the paper's tables in our form
   results/measurements.parquet   every measurement of every run
