@@ -1,7 +1,7 @@
 # make            set up .venv and run the demo, to results/claims.html
 # make test       set up .venv and run the tests (real data: set MAA_DATA_MIRROR)
 # make lint       style, types and the workflow's own linter
-# make reproduce CONFIG=config/paper.yaml    a whole study
+# make reproduce CONFIG=config/paper.yaml    a whole study (CONFIG="A B": B laid over A)
 # make why CONFIG=...   what would run again, and which modules changed
 # make report     one self-contained file of the last study's results
 

@@ -95,12 +95,6 @@ def check_study(where, study, known):
                 "add them there"
             )
         parse_operator(operator)
-    for operator in study["trace"]["operators"]:
-        if operator not in study["operators"]:
-            raise UserError(
-                f"{where}.trace.operators: {operator} is not among {where}.operators; "
-                "add it there"
-            )
     for cell in study["controls"]["cells"]:
         for axis, value in cell.items():
             if value not in study[f"{axis}s"]:
@@ -123,10 +117,10 @@ if config["mirror"]:
 # By domain: the sets of runs, all runs of them, and the set of those that are traced.
 SETS = {domain: sets_of(study) for domain, study in config["domains"].items()}
 RUNS = {domain: runs_of(sets) for domain, sets in SETS.items()}
-TRACED = {
-    domain: {"core": SETS[domain]["core"] | {"operators": study["trace"]["operators"]}}
-    for domain, study in config["domains"].items()
-}
+TRACED = {}
+for domain, study in config["domains"].items():
+    both = [op for op in study["operators"] if op in study["trace"]["operators"]]
+    TRACED[domain] = {"core": SETS[domain]["core"] | {"operators": both}}
 
 OPERATORS = {}
 for sets in SETS.values():
@@ -134,8 +128,8 @@ for sets in SETS.values():
         OPERATORS.setdefault(name, set()).update(runs["operators"])
 FIGURES = drawable("figure", OPERATORS)
 TABLES = drawable("table", OPERATORS)
-for study in config["domains"].values():
-    traced = set(study["trace"]["operators"])
+for sets in TRACED.values():
+    traced = set(sets["core"]["operators"])
     FIGURES = [
         name
         for name in FIGURES
