@@ -2,7 +2,11 @@
 # make test       set up .venv and run the tests (real data: set MAA_DATA_MIRROR)
 # make lint       style, types and the workflow's own linter
 # make reproduce CONFIG=config/paper.yaml    a whole study (CONFIG="A B": B laid over A)
+# make plan CONFIG=...  what it would cost, from the benchmarks of earlier runs
+# make status     how far the last study is: done, running, failed, left
 # make why CONFIG=...   what would run again, and which modules changed
+# make figures CONFIG=... figures, tables and claims from the measurements that are there
+# make bundle CONFIG=...  all results in one archive; make verify BUNDLE=FILE checks one
 # make report     one self-contained file of the last study's results
 
 PYTHON ?= python3
@@ -14,7 +18,7 @@ READY := $(VENV)/.ready
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
 
 .DEFAULT_GOAL := demo
-.PHONY: setup demo reproduce why report test lint format clean
+.PHONY: setup demo reproduce plan status why figures bundle verify report test lint format clean
 
 setup: $(READY)
 
@@ -30,8 +34,25 @@ demo: $(READY)
 reproduce: $(READY)
 	$(SNAKEMAKE) --configfile $(CONFIG)
 
+plan: $(READY)
+	$(SNAKEMAKE) --configfile $(CONFIG) --dry-run --printshellcmds 2>&1 | $(BIN)/python workflow/scripts/plan.py --registry config/datasets.yaml --cores $(CORES)
+
+status: $(READY)
+	@$(BIN)/python workflow/scripts/status.py
+
 why: $(READY)
 	$(SNAKEMAKE) --configfile $(CONFIG) --dry-run 2>&1 | $(BIN)/python workflow/scripts/why.py
+
+# Nothing is trained here: shipped measurements are as good as one's own. All is forced,
+# since what was shipped has no record of the code that it was made by.
+figures: $(READY)
+	$(SNAKEMAKE) --configfile $(CONFIG) --allowed-rules infer contrast select_power claims figure table figures --forcerun infer contrast select_power -- figures results/claims.html
+
+bundle: $(READY)
+	$(SNAKEMAKE) --configfile $(CONFIG) -- results/bundle.zip
+
+verify: $(READY)
+	@$(BIN)/python workflow/scripts/verify.py $(BUNDLE) --snakefile Snakefile --cores $(CORES)
 
 report: $(READY)
 	$(SNAKEMAKE) --configfile $(CONFIG) --report report.zip

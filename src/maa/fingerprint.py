@@ -107,6 +107,19 @@ class Code:
             self._fingerprints[key] = dict(pairs)
         return dict(self._fingerprints[key])
 
+    def everything(self) -> dict[str, str]:
+        """Return a hash for each module and each script of the project, by name."""
+        paths = (path.relative_to(self.source) for path in self.source.rglob("*.py"))
+        names = {
+            ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+            for path in paths
+        }
+        modules = [module for module in map(self._module, names) if module]
+        modules += [
+            Module(path.name, path, package="") for path in self.scripts.glob("*.py")
+        ]
+        return dict(sorted((module.name, module.digest) for module in modules))
+
     def _closure(self, names: Iterable[str]) -> list[Module]:
         found: dict[str, Module] = {}
         waiting = list(names)

@@ -262,13 +262,18 @@ def get_traced(wildcards):
     return json.dumps({"sets": TRACED}, sort_keys=True)
 
 
-def get_all_targets(wildcards):
-    """Return the targets of every data set of the study."""
+def get_datasets(pattern):
+    """Return the pattern's files for every data set of the study."""
     return [
-        f"data/prepared/{domain}/{dataset}/targets.parquet"
+        pattern.format(domain=domain, dataset=dataset)
         for domain, runs in RUNS.items()
         for dataset in sorted({run[0] for run in runs})
     ]
+
+
+def get_all_targets(wildcards):
+    """Return the targets of every data set of the study."""
+    return get_datasets(rules.targets.output[0])
 
 
 def get_plan(*groups, selection=False):
@@ -285,6 +290,12 @@ def get_plan(*groups, selection=False):
         return json.dumps(plan, sort_keys=True)
 
     return get_settings
+
+
+def get_bundle_settings(wildcards):
+    """Return the whole configuration, without paths of this machine, and all code."""
+    chosen = {"config": config | {"mirror": None}, "code": CODE.everything()}
+    return json.dumps(chosen, sort_keys=True)
 
 
 def get_exhibit_input(wildcards):

@@ -6,6 +6,8 @@ rule download:
         "data/raw/{domain}/{dataset}/source.json",
     log:
         "logs/download/{domain}/{dataset}.log",
+    benchmark:
+        "results/benchmarks/download/{domain}/{dataset}.tsv"
     retries: 1
     localrule: True
     conda:
@@ -27,6 +29,8 @@ rule prepare:
         summary="data/prepared/{domain}/{dataset}/summary.json",
     log:
         "logs/prepare/{domain}/{dataset}.log",
+    benchmark:
+        "results/benchmarks/prepare/{domain}/{dataset}.tsv"
     conda:
         "../../environment.yml"
     params:
@@ -47,6 +51,8 @@ rule targets:
         "data/prepared/{domain}/{dataset}/targets.parquet",
     log:
         "logs/targets/{domain}/{dataset}.log",
+    benchmark:
+        "results/benchmarks/targets/{domain}/{dataset}.tsv"
     conda:
         "../../environment.yml"
     params:

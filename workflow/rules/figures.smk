@@ -20,6 +20,8 @@ rule figure:
         ),
     log:
         "logs/figure/{figure}.log",
+    benchmark:
+        "results/benchmarks/figure/{figure}.tsv"
     localrule: True
     conda:
         "../../environment.yml"
@@ -52,6 +54,8 @@ rule table:
         html="results/tables/{table}.html",
     log:
         "logs/table/{table}.log",
+    benchmark:
+        "results/benchmarks/table/{table}.tsv"
     localrule: True
     conda:
         "../../environment.yml"

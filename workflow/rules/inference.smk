@@ -9,6 +9,8 @@ rule collect:
         "results/measurements.parquet",
     log:
         "logs/collect.log",
+    benchmark:
+        "results/benchmarks/collect.tsv"
     localrule: True
     conda:
         "../../environment.yml"
@@ -28,6 +30,8 @@ rule collect_traces:
         "results/traces.parquet",
     log:
         "logs/collect_traces.log",
+    benchmark:
+        "results/benchmarks/collect_traces.tsv"
     localrule: True
     conda:
         "../../environment.yml"
@@ -52,6 +56,8 @@ rule infer:
         precision="results/inference/precision.parquet",
     log:
         "logs/infer.log",
+    benchmark:
+        "results/benchmarks/infer.tsv"
     localrule: True
     conda:
         "../../environment.yml"
@@ -76,6 +82,8 @@ rule contrast:
         shares="results/inference/shares.parquet",
     log:
         "logs/contrast.log",
+    benchmark:
+        "results/benchmarks/contrast.tsv"
     localrule: True
     conda:
         "../../environment.yml"
@@ -98,6 +106,8 @@ rule select_power:
         selection_effects="results/inference/selection_effects.parquet",
     log:
         "logs/select_power.log",
+    benchmark:
+        "results/benchmarks/select_power.tsv"
     localrule: True
     conda:
         "../../environment.yml"
@@ -118,6 +128,8 @@ rule collect_supports:
         "results/supports.parquet",
     log:
         "logs/collect_supports.log",
+    benchmark:
+        "results/benchmarks/collect_supports.tsv"
     localrule: True
     conda:
         "../../environment.yml"

@@ -1,4 +1,4 @@
-"""The verdicts."""
+"""The verdicts, and all results in one archive."""
 
 
 rule claims:
@@ -34,6 +34,8 @@ rule claims:
         ),
     log:
         "logs/claims.log",
+    benchmark:
+        "results/benchmarks/claims.tsv"
     localrule: True
     conda:
         "../../environment.yml"
@@ -48,3 +50,40 @@ rule claims:
         " --selection {input.selection} --support {input.support}"
         " --parquet {output.table} --csv {output.csv} --numbers {output.numbers}"
         " --html {output.page} --exhibits {params.exhibits} > {log} 2>&1"
+
+
+rule bundle:
+    """One archive from which another machine verifies every number."""
+    input:
+        results=[
+            *rules.collect.output,
+            *rules.collect_supports.output,
+            *(rules.collect_traces.output if "trace" in FIGURES else []),
+            *rules.infer.output,
+            *rules.contrast.output,
+            *rules.select_power.output,
+            *rules.claims.output,
+            *collect(rules.figure.output, figure=FIGURES),
+            *collect(rules.table.output, table=TABLES),
+        ],
+        claims=rules.claims.input.claims,
+        sources=get_datasets(rules.download.output[0]),
+        streams=get_datasets(rules.prepare.output.stream),
+    output:
+        "results/bundle.zip",
+    log:
+        "logs/bundle.log",
+    benchmark:
+        "results/benchmarks/bundle.tsv"
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        settings=get_bundle_settings,
+        code=code("bundle.py"),
+    shell:
+        'python "$MAA_SCRIPTS/bundle.py"'
+        " --results {input.results} --claims {input.claims:q}"
+        " --sources {input.sources} --streams {input.streams}"
+        " --logs logs/train --settings {params.settings:q}"
+        " --provenance results/provenance --output {output} > {log} 2>&1"

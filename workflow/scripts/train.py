@@ -11,6 +11,7 @@ from maa.attention import parse_operator
 from maa.cli import run
 from maa.domains import load_backbone, load_stage
 from maa.files import write_table, write_tensors
+from maa.hardware import report
 from maa.runs import run_parser
 
 
@@ -23,8 +24,9 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Train, then write."""
+    """Say where, train, then write."""
     arguments = parse()
+    report()
     fitted = load_stage(arguments.domain, "fit").fit(
         stream=arguments.stream,
         backbone=load_backbone(arguments.domain, arguments.backbone),
