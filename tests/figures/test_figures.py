@@ -9,7 +9,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from maa.errors import UserError
-from maa.figures import fig1, fig2, fig4, table3, table4
+from maa.figures import curves, fig1, fig2, fig4, table3, table4
 from maa.figures.catalogue import CATALOGUE
 from maa.figures.labels import STATISTICS, label, ordered
 from maa.figures.load import load, pick
@@ -93,6 +93,21 @@ def test_fig2_shows_the_operators_own_values():
     assert (gains["quantile 0.05"] >= 1 - 1e-12).all()
     assert (gains["quantile 0.95"] <= gains["uniform row"] + 1e-12).all()
     assert len(fig2.draw(points).axes) == 2
+
+
+def test_curves_draw_every_run_and_say_what_was_not_run(tables):
+    course = curves.table(tables["curves"])
+    assert len(course) == len(tables["curves"])
+    axes = curves.draw(course).axes
+    assert len(axes) == 8 * len(DATASETS)
+    drawn = [len(axis.lines) for axis in axes]
+    assert sorted(set(drawn)) == [0, 9] and drawn.count(0) == 4
+    empty = [axis for axis in axes if not axis.lines]
+    assert all(axis.texts[0].get_text() == "not run" for axis in empty)
+    line = axes[0].lines[0]
+    first = course.query("backbone == 'craft' and dataset == 'wikipedia'").iloc[:3]
+    assert set(line.get_ydata()) <= set(course["validation_auc"])
+    assert len(line.get_xdata()) == len(first)
 
 
 def test_table3_shows_tested_endpoints_first(tables):

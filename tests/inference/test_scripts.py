@@ -12,7 +12,7 @@ from maa.errors import UserError
 from maa.inference.collect import (
     expand,
     gather,
-    gather_traces,
+    gather_rows,
     read_run_file,
     run_key,
 )
@@ -130,15 +130,15 @@ def test_traces_carry_the_keys_of_their_runs(tmp_path):
     for scale, path in enumerate(paths, start=1):
         path.parent.mkdir(parents=True)
         trace.assign(value=trace["value"] * scale).to_parquet(path)
-    found = gather_traces(paths)
+    found = gather_rows(paths)
     assert found["operator"].tolist() == ["p1.00", "p1.00", "p1.10", "p1.10"]
     assert found["value"].tolist() == [1.5, 2.5, 3.0, 5.0]
     assert set(found["seed"]) == {7}
     trace.drop(columns="order").to_parquet(paths[0])
     with pytest.raises(UserError, match=r"trace\.parquet lacks the column 'order'"):
-        gather_traces(paths)
-    with pytest.raises(UserError, match="no traces"):
-        gather_traces([])
+        gather_rows(paths)
+    with pytest.raises(UserError, match="no run files"):
+        gather_rows([])
 
 
 @pytest.mark.parametrize(

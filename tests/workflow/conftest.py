@@ -92,11 +92,12 @@ class Study:
         """Return the jobs of a dry run: rule name to the options of each command."""
         output = self.snakemake("--dry-run", "--printshellcmds", *options)
         jobs: dict[str, list[dict[str, str]]] = {}
-        for script, rest in re.findall(r'MAA_SCRIPTS/(\w+)\.py"(.*)', output):
+        block = r"(?:local)?rule (\w+):\n(?:    .*\n)+\s*Shell command: (.*)"
+        for rule, rest in re.findall(block, output):
             found = dict(re.findall(r"--([a-z]+) ([^\s'\"]+)", rest))
             if "run" in found:
                 found |= run_key(found["run"])
-            jobs.setdefault(script, []).append(found)
+            jobs.setdefault(rule, []).append(found)
         return jobs
 
 

@@ -24,6 +24,7 @@ MADE = {
     "contrast": {"contrasts", "contrast_cells", "shares"},
     "select_power": {"selection", "selection_effects"},
     "collect_traces": {"traces"},
+    "collect_curves": {"curves"},
 }
 
 
@@ -46,7 +47,9 @@ def trained(core: int, controls: int = 0, official: int = 0) -> Jobs:
 
 COMPARED = ("infer", "contrast", "select_power")
 AFTER = after(*COMPARED) | {"collect": 1}
-AFTER_ALL = after(*COMPARED, "collect_traces") | {"collect": 1}
+AFTER_TRAINING = after(*COMPARED, "collect_curves") | {"collect": 1}
+AFTER_TRACES = after(*COMPARED, "collect_traces") | {"collect": 1}
+AFTER_ALL = after(*COMPARED, "collect_traces", "collect_curves") | {"collect": 1}
 TRAINED = trained(8, 4, 4)
 RUNS = TRAINED["train"]
 TGAT, CRAFT, OFFICIAL_RUNS = trained(4, 4), trained(4), trained(0, 0, 4)
@@ -80,19 +83,19 @@ CODE = {
     "an official form": (
         "src/maa/domains/ctdg/backbones/craft_official.py",
         "",
-        OFFICIAL_RUNS | AFTER,
+        OFFICIAL_RUNS | AFTER_TRAINING,
     ),
     "a control": (
         "src/maa/attention/aggregation/uniform.py",
         "",
-        trained(0, 2) | AFTER,
+        trained(0, 2) | AFTER_TRAINING,
     ),
     "the targets": (
         "src/maa/domains/ctdg/targets.py",
         "",
         {"targets": 1, "collect_supports": 1, "probe": RUNS}
         | {"trace": TRAINED["trace"]}
-        | AFTER_ALL,
+        | AFTER_TRACES,
     ),
     "training": ("src/maa/domains/ctdg/fit.py", "", TRAINED | AFTER_ALL),
     "traces": (
@@ -166,7 +169,7 @@ def test_an_added_operator_runs_alone(study: Study) -> None:
         lambda c: c["domains"]["ctdg"].update(operators=["p1.00", "p1.10", "p2.00"])
     )
     jobs = study.planned()
-    expected = {"train": 4, "represent": 4, "behave": 4, "probe": 4} | AFTER
+    expected = {"train": 4, "represent": 4, "behave": 4, "probe": 4} | AFTER_TRAINING
     assert {rule: len(found) for rule, found in jobs.items()} == expected
     assert {job["operator"] for job in jobs["train"]} == {"p2.00"}
 
@@ -191,24 +194,27 @@ KEYS: dict[str, tuple[Any, Jobs]] = {
         {"download": 1} | NEW_DATA | trained(8) | AFTER_ALL,
     ),
     "domains.ctdg.backbones": (["tgat"], AFTER_ALL),
-    "domains.ctdg.operators": (["p1.00", "p1.10", "pinf"], trained(0, 4) | AFTER),
+    "domains.ctdg.operators": (
+        ["p1.00", "p1.10", "pinf"],
+        trained(0, 4) | AFTER_TRAINING,
+    ),
     "domains.ctdg.seeds": ([7], AFTER_ALL),
     "domains.ctdg.controls.cells": (
         [],
-        without("controls", *COMPARED),
+        without("controls", *COMPARED, "collect_curves"),
     ),
     "domains.ctdg.controls.operators": (
         ["p1.10-uniform", "p1.10-length", "nap"],
-        trained(0, 2) | {"collect": 1} | after("infer", "contrast", "select_power"),
+        trained(0, 2) | AFTER_TRAINING,
     ),
     "domains.ctdg.official.datasets": (
         [],
-        without("official", *COMPARED),
+        without("official", *COMPARED, "collect_curves"),
     ),
-    "domains.ctdg.official.backbones": (["craft-official", "tgat"], AFTER),
+    "domains.ctdg.official.backbones": (["craft-official", "tgat"], AFTER_TRAINING),
     "domains.ctdg.official.operators": (
         ["p1.00", "p1.10", "nap"],
-        trained(0, 2) | AFTER,
+        trained(0, 2) | AFTER_TRAINING,
     ),
     # The figure of the traces needs both arms; without it the page shows one less.
     "domains.ctdg.trace.operators": (["p1.10"], {"claims": 1}),
@@ -231,7 +237,10 @@ KEYS: dict[str, tuple[Any, Jobs]] = {
     "domains.ctdg.models.craft.embedding_dropout": (0.2, CRAFT | AFTER_ALL),
     "domains.ctdg.models.craft.attention_dropout": (0.2, CRAFT | AFTER_ALL),
     **{
-        f"domains.ctdg.models.craft-official.{name}": (value, OFFICIAL_RUNS | AFTER)
+        f"domains.ctdg.models.craft-official.{name}": (
+            value,
+            OFFICIAL_RUNS | AFTER_TRAINING,
+        )
         for name, value in {
             "neighbours": 9,
             "hidden": 32,
@@ -244,16 +253,16 @@ KEYS: dict[str, tuple[Any, Jobs]] = {
     },
     "domains.ctdg.represent.coordinates_p": (
         2.0,
-        {"represent": RUNS, "probe": RUNS, "trace": TRAINED["trace"]} | AFTER_ALL,
+        {"represent": RUNS, "probe": RUNS, "trace": TRAINED["trace"]} | AFTER_TRACES,
     ),
     "domains.ctdg.behave.seed": (1, {"behave": RUNS} | AFTER),
     "domains.ctdg.probe.train_fraction": (
         0.5,
-        {"probe": RUNS, "trace": TRAINED["trace"]} | AFTER_ALL,
+        {"probe": RUNS, "trace": TRAINED["trace"]} | AFTER_TRACES,
     ),
     "domains.ctdg.probe.ridge_alpha": (
         2.0,
-        {"probe": RUNS, "trace": TRAINED["trace"]} | AFTER_ALL,
+        {"probe": RUNS, "trace": TRAINED["trace"]} | AFTER_TRACES,
     ),
     "domains.ctdg.probe.trees": (6, {"probe": RUNS} | AFTER),
     "domains.ctdg.probe.min_samples_leaf": (6, {"probe": RUNS} | AFTER),

@@ -300,7 +300,10 @@ def get_bundle_settings(wildcards):
 
 def get_exhibit_input(wildcards):
     """Return the tables that a figure or a table is made of."""
-    made = {"traces": rules.collect_traces.output[0]}
+    made = {
+        "traces": rules.collect_traces.output[0],
+        "curves": rules.collect_curves.output[0],
+    }
     for step in (rules.infer, rules.contrast, rules.select_power):
         made |= dict(step.output.items())
     name = wildcards.get("figure") or wildcards.table

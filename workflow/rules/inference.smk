@@ -37,9 +37,30 @@ rule collect_traces:
         "../../environment.yml"
     params:
         sets=get_traced,
-        code=code("collect_traces.py"),
+        code=code("gather.py"),
     shell:
-        'python "$MAA_SCRIPTS/collect_traces.py"'
+        'python "$MAA_SCRIPTS/gather.py" --file trace.parquet'
+        " --root results/runs --settings {params.sets:q}"
+        " --output {output} > {log} 2>&1"
+
+
+rule collect_curves:
+    input:
+        get_files(rules.train.output.curve),
+    output:
+        "results/curves.parquet",
+    log:
+        "logs/collect_curves.log",
+    benchmark:
+        "results/benchmarks/collect_curves.tsv"
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        sets=get_sets,
+        code=code("gather.py"),
+    shell:
+        'python "$MAA_SCRIPTS/gather.py" --file training.parquet'
         " --root results/runs --settings {params.sets:q}"
         " --output {output} > {log} 2>&1"
 

@@ -58,6 +58,7 @@ rule bundle:
         results=[
             *rules.collect.output,
             *rules.collect_supports.output,
+            *rules.collect_curves.output,
             *(rules.collect_traces.output if "trace" in FIGURES else []),
             *rules.infer.output,
             *rules.contrast.output,

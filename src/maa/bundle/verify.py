@@ -15,6 +15,7 @@ from maa.errors import UserError
 # What a bundle ships as it is; all else is computed anew from it.
 GIVEN = (
     "results/measurements.parquet",
+    "results/curves.parquet",
     "results/traces.parquet",
     "results/supports.parquet",
 )

@@ -52,6 +52,7 @@ CATALOGUE: dict[str, Entry] = {
     "fig9": _entry("figure", "contrasts contrast_cells", "controls", _LENGTHS),
     "controls": _entry("figure", "shares", "core controls", _SCALES),
     "trace": _entry("figure", "traces", "core", "p1.00 p1.10"),
+    "curves": _entry("figure", "curves", "core"),
     "selection": _entry("figure", "selection", "core", "p1.00 p1.05 p1.10"),
     "official": _entry("figure", "contrast_cells", "core official", "p1.00 p1.10"),
     "table3": _entry("table", "aggregate", "core"),

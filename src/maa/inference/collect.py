@@ -19,7 +19,10 @@ from maa.inference.sets import all_runs, sets_from
 RUN_KEYS = ("domain", "dataset", "backbone", "operator", "seed")
 COLUMNS = (*RUN_KEYS, "measure", "target", "value", "constant")
 RUN_FILES = ("probe.parquet", "scores.parquet")
-_TRACE_COLUMNS = ("point", "order", "measure", "target", "value")
+ROWS = {
+    "trace.parquet": ("point", "order", "measure", "target", "value"),
+    "training.parquet": ("epoch", "loss", "validation_auc"),
+}
 _PROBE_COLUMNS = ("part", "probe", "inputs", "target", "r2", "constant")
 
 
@@ -102,22 +105,25 @@ def expand(
         yield Path(root, *map(str, run), name)
 
 
-def gather_traces(paths: Iterable[str | Path]) -> pd.DataFrame:
-    """Read the traces of some runs into one table.
+def gather_rows(paths: Iterable[str | Path]) -> pd.DataFrame:
+    """Read traces or training curves of some runs into one table.
 
     Returns:
-        The runs' keys, then what a trace holds: point, order, measure, target, value.
+        The runs' keys, then the columns of the files, as `ROWS` has them.
 
     Raises:
-        UserError: if there is no file, or one lacks a column.
+        UserError: if there is no file, or one is of another kind or lacks a column.
     """
     tables = []
     for path in paths:
+        columns = ROWS.get(Path(path).name)
+        if columns is None:
+            raise UserError(f"{path} is none of {', '.join(ROWS)}; give one of these")
         table = read_table(path)
-        _require(table, _TRACE_COLUMNS, path)
-        tables.append(table.assign(**run_key(path))[[*RUN_KEYS, *_TRACE_COLUMNS]])
+        _require(table, columns, path)
+        tables.append(table.assign(**run_key(path))[[*RUN_KEYS, *columns]])
     if not tables:
-        raise UserError("no traces were given; name at least one to collect")
+        raise UserError("no run files were given; name at least one to collect")
     return pd.concat(tables, ignore_index=True)
 
 

@@ -1,7 +1,7 @@
-"""Gather the runs' traces into one table.
+"""Gather one file of many runs into one table.
 
-Reads the traces of the sets of a study, below a folder. Writes them with the keys of
-their runs (Parquet).
+Reads the traces or the training curves of the sets of a study, below a folder. Writes
+them with the keys of their runs (Parquet).
 """
 
 import argparse
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from maa.cli import run, settings
 from maa.files import write_table
-from maa.inference.collect import expand, gather_traces
+from maa.inference.collect import ROWS, expand, gather_rows
 
 
 def parse() -> argparse.Namespace:
@@ -24,7 +24,8 @@ def parse() -> argparse.Namespace:
         required=True,
         help='JSON: {"sets": {domain: {"core", "controls", "official"}}}',
     )
-    parser.add_argument("--output", type=Path, required=True, help="traces")
+    parser.add_argument("--file", choices=ROWS, required=True, help="file of each run")
+    parser.add_argument("--output", type=Path, required=True, help="table to write")
     return parser.parse_args()
 
 
@@ -32,8 +33,8 @@ def main() -> None:
     """Gather and write."""
     arguments = parse()
     sets = arguments.settings["sets"]
-    traces = expand(arguments.root, sets, ["trace.parquet"])
-    write_table(arguments.output, gather_traces(traces))
+    files = expand(arguments.root, sets, [arguments.file])
+    write_table(arguments.output, gather_rows(files))
 
 
 if __name__ == "__main__":
