@@ -31,9 +31,8 @@ def sets_of(study: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             "operators": list(dict.fromkeys(operators)),
             "seeds": study["seeds"],
         }
-    if all(official[axis] for axis in axes[:3]):
-        grid = {axis: official[axis] for axis in axes[:3]}
-        sets["official"] = grid | {"seeds": study["seeds"]}
+    if all(official[axis] for axis in axes):
+        sets["official"] = {axis: official[axis] for axis in axes}
     return sets
 
 

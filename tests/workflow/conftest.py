@@ -29,6 +29,7 @@ TINY = {
                 "datasets": ["planted"],
                 "backbones": ["craft-official"],
                 "operators": ["p1.00", "p1.10"],
+                "seeds": [7, 17],
             },
             "prepare": {"window": 1500, "history": 8},
             "fit": {"epochs": 1},

@@ -158,6 +158,7 @@ def test_an_edit_of_one_backbone_names_its_module_and_spares_the_other(
 
 def test_an_added_seed_runs_alone(study: Study) -> None:
     study.configure(lambda c: c["domains"]["ctdg"]["seeds"].append(29))
+    study.configure(lambda c: c["domains"]["ctdg"]["official"]["seeds"].append(29))
     jobs = study.planned()
     expected = trained(4, 2, 2) | AFTER_ALL
     assert {rule: len(found) for rule, found in jobs.items()} == expected
@@ -216,6 +217,7 @@ KEYS: dict[str, tuple[Any, Jobs]] = {
         ["p1.00", "p1.10", "nap"],
         trained(0, 2) | AFTER_TRAINING,
     ),
+    "domains.ctdg.official.seeds": ([7], AFTER_TRAINING),
     # The figure of the traces needs both arms; without it the page shows one less.
     "domains.ctdg.trace.operators": (["p1.10"], {"claims": 1}),
     "domains.ctdg.prepare.window": (1400, PREPARED),

@@ -157,7 +157,7 @@ def test_a_wrong_study_is_one_sentence(
 
 
 def test_a_failing_step_leaves_its_sentence_in_its_log(study: Study) -> None:
-    empty = {"datasets": [], "backbones": [], "operators": []}
+    empty = {"datasets": [], "backbones": [], "operators": [], "seeds": []}
     only = {"controls": {"cells": [], "operators": []}, "official": empty}
     study.configure(lambda c: c["domains"]["ctdg"].update(datasets=["uci"], **only))
     target = "data/raw/ctdg/uci/source.json"
