@@ -67,7 +67,8 @@ def _tables(
         if is_numeric_dtype(a) and not is_bool_dtype(a) and is_numeric_dtype(b):
             equal = _numbers(a, b, tolerance, found)
         else:
-            equal = (a.astype(str) == b.astype(str)).to_numpy()
+            same = a.astype(str) == b.astype(str)
+            equal = (same | (a.isna() & b.isna())).to_numpy(bool)
         for row in np.flatnonzero(~equal)[:3]:
             found.differences.append(
                 f"{name}, {column}, row {row}: {a.iloc[row]}; computed {b.iloc[row]}"
