@@ -93,7 +93,7 @@ class Study:
         """Return the jobs of a dry run: rule name to the options of each command."""
         output = self.snakemake("--dry-run", "--printshellcmds", *options)
         jobs: dict[str, list[dict[str, str]]] = {}
-        block = r"(?:local)?rule (\w+):\n(?:    .*\n)+\s*Shell command: (.*)"
+        block = r"(?:local)?rule (\w+):\n(?:    .*\n)+\s*Shell command: (python .*)"
         for rule, rest in re.findall(block, output):
             found = dict(re.findall(r"--([a-z]+) ([^\s'\"]+)", rest))
             if "run" in found:

@@ -117,8 +117,8 @@ def _predict(
 ) -> NDArray[np.float64]:
     """Return a value for each planned job: its cell's median, or the fitted line."""
     cells: dict[tuple[str, float], list[float]] = {}
-    for job, value in zip(measured, values, strict=True):
-        cells.setdefault((_cell(job), amount(job)), []).append(value)
+    for done, value in zip(measured, values, strict=True):
+        cells.setdefault((_cell(done), amount(done)), []).append(value)
     start, rates = _line(measured, values, amount)
     slowest = max(rates.values())
     predicted = []

@@ -13,7 +13,7 @@ from typing import Any
 from maa.errors import UserError
 
 _BLOCK = re.compile(r"^(?:local)?rule (\w+):\n((?:    .*\n)+)", re.MULTILINE)
-_COMMAND = re.compile(r"\s*^Shell command: (.*)$", re.MULTILINE)
+_COMMAND = re.compile(r"\s*^Shell command: (python .*)$", re.MULTILINE)
 _BENCHMARKS = "results/benchmarks"
 
 

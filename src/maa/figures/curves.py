@@ -1,8 +1,10 @@
 """Curves: the course of every training of a study."""
 
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from maa.figures.catalogue import needs
 from maa.figures.labels import BACKBONES, DATASETS, by_model, label, model_of, ordered
@@ -50,16 +52,16 @@ def draw(course: pd.DataFrame) -> Figure:
             axis.set_title(label(dataset, DATASETS))
         for axis in grid[-1]:
             axis.set_xlabel("Epoch")
-        handles = {}
+        handles: dict[str, Artist] = {}
         for axis in grid.flat:
             found, names = axis.get_legend_handles_labels()
             handles |= dict(zip(names, found, strict=True))
-        names = [name for name in [*ARMS.values(), OTHERS] if name in handles]
+        shown = [name for name in [*ARMS.values(), OTHERS] if name in handles]
         figure.legend(
-            [handles[name] for name in names],
-            names,
+            handles=[handles[name] for name in shown],
+            labels=shown,
             loc="outside lower center",
-            ncols=len(names),
+            ncols=len(shown),
             title="Validation AUC",
         )
     return figure
@@ -73,7 +75,7 @@ def _name(backbone: str) -> str:
 
 def _draw_cell(axis: Axes, runs: pd.DataFrame) -> None:
     """Draw the runs of a cell, the two arms above all others."""
-    axis.xaxis.get_major_locator().set_params(integer=True)
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     for (operator, _), run in runs.groupby(["operator", "seed"]):
         arm = str(operator) in ARMS
         axis.plot(
