@@ -10,19 +10,14 @@ import sys
 from collections import Counter
 
 from maa.cli import run
-from maa.errors import UserError
+from maa.dry_run import finished
 from maa.fingerprint import changed_modules
 
 
 def main() -> None:
     """Read, count and print."""
     argparse.ArgumentParser(description=__doc__).parse_args()
-    text = sys.stdin.read()
-    if "This was a dry-run" not in text and "Nothing to be done" not in text:
-        raise UserError(
-            "standard input is not a finished dry run; expected the output of "
-            f"snakemake --dry-run, got: {text.strip()[-300:] or 'nothing'}"
-        )
+    text = finished(sys.stdin.read(), "snakemake --dry-run")
     jobs = Counter(re.findall(r"^(?:local)?rule (\w+):", text, flags=re.MULTILINE))
     reasons = changed_modules(text)
     for rule, count in jobs.items():

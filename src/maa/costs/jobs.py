@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from maa.errors import UserError
+from maa.dry_run import finished
 
 _BLOCK = re.compile(r"^(?:local)?rule (\w+):\n((?:    .*\n)+)", re.MULTILINE)
 _COMMAND = re.compile(r"\s*^Shell command: (python .*)$", re.MULTILINE)
@@ -70,12 +70,7 @@ def planned_jobs(dry_run: str) -> list[Planned]:
     Raises:
         UserError: if it is not the output of a dry run that came to its end.
     """
-    if "This was a dry-run" not in dry_run and "Nothing to be done" not in dry_run:
-        raise UserError(
-            "standard input is not a finished dry run; expected the output of "
-            "snakemake --dry-run --printshellcmds, got: "
-            f"{dry_run.strip()[-300:] or 'nothing'}"
-        )
+    finished(dry_run, "snakemake --dry-run --printshellcmds")
     jobs = []
     for block in _BLOCK.finditer(dry_run):
         command = _COMMAND.match(dry_run, block.end())
