@@ -160,7 +160,7 @@ def test_it_learns_an_easy_stream(backbone, operator):
     before = validation_auc(model, stream)
     curve = train(model, stream, 7, TRAINING | {"epochs": 4, "batch_size": 32}, silent)
     assert curve.epoch.tolist() == [1, 2, 3, 4]
-    assert curve.loss.is_monotonic_decreasing
+    assert curve.loss.iloc[-1] < 0.5 * curve.loss.iloc[0]
     assert before < 0.7
     assert curve.validation_auc.iloc[-1] > 0.9
 

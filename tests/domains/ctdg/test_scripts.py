@@ -50,7 +50,8 @@ def pick(files, *names):
 def test_a_run_from_training_to_its_tables(files):
     done = call("train.py", FIT, seed=7, **pick(files, "stream", "model", "curve"))
     assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    machine, *lines = done.stdout.splitlines()
+    assert machine.startswith("machine: {")
     assert [line.split("  ")[0] for line in lines] == ["epoch 1/2", "epoch 2/2"]
     assert all("validation AUC 0." in line for line in lines)
     curve = read_table(files["curve"])
