@@ -22,6 +22,9 @@ os.environ.update(
 # Large tensors on large pages: training takes some 5 % less (glibc; ignored elsewhere).
 os.environ.setdefault("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
 
+import snakemake.benchmark
+from snakemake.settings.types import MaxJobsPerTimespan
+
 from maa.config import check, load
 from maa.errors import UserError
 from maa.figures.catalogue import CATALOGUE, drawable, needs
@@ -33,6 +36,15 @@ from maa.study import runs_of, sets_of
 # garbage among them, on the way and once more at the exit, takes a third of a dry run.
 gc.set_threshold(5_000_000, 50, 100)
 atexit.register(gc.freeze)
+
+# Under Snakemake's default limit of starts, every job that has ended leaves one more
+# wake-up of the scheduler a second behind, for good; a limit that a user sets is kept.
+STARTS = workflow.scheduling_settings
+if STARTS and STARTS.max_jobs_per_timespan == MaxJobsPerTimespan.parse_choice("100/1s"):
+    STARTS.max_jobs_per_timespan = None
+
+# A look at a job's memory reads its whole map, some 50 ms: twice a second is too often.
+snakemake.benchmark.BENCHMARK_INTERVAL_SHORT = 2.0
 
 SUMMARY = """
 Done. Look at
