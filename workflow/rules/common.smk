@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+import time
 
 SOURCE = ROOT / "src"
 SCHEMAS = ROOT / "workflow" / "schemas"
@@ -23,7 +24,7 @@ os.environ.update(
 os.environ.setdefault("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
 
 import snakemake.benchmark
-from snakemake.settings.types import MaxJobsPerTimespan
+from snakemake.scheduling.job_scheduler import JobScheduler
 
 from maa.config import check, load
 from maa.errors import UserError
@@ -37,11 +38,20 @@ from maa.study import runs_of, sets_of
 gc.set_threshold(5_000_000, 50, 100)
 atexit.register(gc.freeze)
 
-# Under Snakemake's default limit of starts, every job that has ended leaves one more
-# wake-up of the scheduler a second behind, for good; a limit that a user sets is kept.
-STARTS = workflow.scheduling_settings
-if STARTS and STARTS.max_jobs_per_timespan == MaxJobsPerTimespan.parse_choice("100/1s"):
-    STARTS.max_jobs_per_timespan = None
+# Snakemake 9 leaves one more wake-up a second of its scheduler behind for every job that
+# has ended, some 15 % of two cores after 1,000 of them. One a second is enough.
+reevaluate = JobScheduler._schedule_reevalutation
+
+
+def reevaluate_once(scheduler, delay):
+    """Have the scheduler look again after a delay (s), unless it is going to anyway."""
+    now = time.monotonic()
+    if now >= getattr(scheduler, "next_look", now):
+        scheduler.next_look = now + delay
+        reevaluate(scheduler, delay)
+
+
+JobScheduler._schedule_reevalutation = reevaluate_once
 
 # A look at a job's memory reads its whole map, some 50 ms: twice a second is too often.
 snakemake.benchmark.BENCHMARK_INTERVAL_SHORT = 2.0
