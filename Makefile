@@ -2,6 +2,8 @@
 # make test       set up .venv and run the tests (real data: set MAA_DATA_MIRROR)
 # make lint       style, types and the workflow's own linter
 # make reproduce CONFIG=config/paper.yaml    a whole study (CONFIG="A B": B laid over A)
+# make cluster CONFIG=...  the same, each job submitted to SLURM (docs/cluster.md)
+# make unlock     after a crash: end what it left running, free the folder
 # make plan CONFIG=...  what it would cost, from the benchmarks of earlier runs
 # make status     how far the last study is: done, running, failed, left
 # make why CONFIG=...   what would run again, and which modules changed
@@ -18,14 +20,14 @@ READY := $(VENV)/.ready
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
 
 .DEFAULT_GOAL := demo
-.PHONY: setup demo reproduce plan status why figures bundle verify report test lint format clean
+.PHONY: setup demo reproduce cluster unlock plan status why figures bundle verify report test lint format clean
 
 setup: $(READY)
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "error: Python %d.%d found, 3.11 or newer is needed; name one with make PYTHON=..." % sys.version_info[:2])'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,slurm]'
 	touch $@
 
 demo: $(READY)
@@ -33,6 +35,12 @@ demo: $(READY)
 
 reproduce: $(READY)
 	$(SNAKEMAKE) --configfile $(CONFIG)
+
+cluster: $(READY)
+	$(BIN)/snakemake --workflow-profile workflow/profiles/slurm --configfile $(CONFIG)
+
+unlock: $(READY)
+	@$(BIN)/python workflow/scripts/unlock.py
 
 plan: $(READY)
 	$(SNAKEMAKE) --configfile $(CONFIG) --dry-run --printshellcmds 2>&1 | $(BIN)/python workflow/scripts/plan.py --registry config/datasets.yaml --cores $(CORES)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -102,10 +103,8 @@ class Study:
         return jobs
 
 
-@pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """The tiny study, run to its end (do not edit: take `study`)."""
-    root = tmp_path_factory.mktemp("study") / "tree"
+def plant(root: Path, config: dict[str, Any]) -> Study:
+    """Make a copy of the project's tree, with a study that has not been run."""
     root.mkdir()
     for part in PARTS:
         source = ROOT / part
@@ -114,9 +113,15 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Study:
             shutil.copytree(source, root / part, ignore=ignored)
         else:
             shutil.copy2(source, root / part)
-    config = root / "tiny.yaml"
-    config.write_text(yaml.safe_dump(TINY))
-    study = Study(root, config)
+    file = root / "tiny.yaml"
+    file.write_text(yaml.safe_dump(config))
+    return Study(root, file)
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """The tiny study, run to its end (do not edit: take `study`)."""
+    study = plant(tmp_path_factory.mktemp("study") / "tree", TINY)
     study.snakemake()
     return study
 

@@ -232,8 +232,12 @@ def get_probe_settings(wildcards):
 
 
 def get_trace_settings(wildcards):
-    """Return the settings of a run's trace as JSON, with those of its linear probe."""
-    chosen = json.loads(settings("represent", model=True, device=True)(wildcards))
+    """Return the settings of a run's trace as JSON, with those of its linear probe.
+
+    A trace takes seconds and solves many small systems: no GPU is asked for it.
+    """
+    chosen = json.loads(settings("represent", model=True)(wildcards))
+    chosen["device"] = "cpu"
     probe = config["domains"][wildcards.domain]["probe"]
     chosen["probe"] = {name: probe[name] for name in ("train_fraction", "ridge_alpha")}
     return json.dumps(chosen, sort_keys=True)
