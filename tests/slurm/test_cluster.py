@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -36,6 +37,8 @@ def test_a_pilot_runs_all_in_one_job(submitted: ClusterStudy) -> None:
     log = root / f"maa-pilot-{number}.log"
     wait_for("end of the first turn", lambda: "queued again" in log.read_text())
     wait_for("place in the queue", lambda: state(cluster, number) == "PENDING")
+    # SLURM waits two minutes, and takes a job of the same second for the old one.
+    time.sleep(3)
     cluster("scontrol", "update", f"jobid={number}", "StartTime=now")
     wait_for("end", lambda: state(cluster, number) not in ("PENDING", "RUNNING"), 300)
     assert state(cluster, number) == "COMPLETED", log.read_text()
