@@ -36,7 +36,9 @@ class Job:
 
     @property
     def rule(self) -> str:
-        return re.match(r"(?:rule_)?(\w+?)(?:_wildcards_.*)?$", self.comment)[1]
+        """Its rule; '' until it has ended, which is when its comment is kept."""
+        found = re.match(r"(?:rule_)?(\w+?)(?:_wildcards_.*)?$", self.comment)
+        return found[1] if found else ""
 
     @property
     def gpus(self) -> int:
@@ -54,7 +56,11 @@ class Cluster:
     def __call__(self, *command: str) -> str:
         """Run one of SLURM's commands and return what it prints."""
         done = subprocess.run(
-            command, env=self.environment, capture_output=True, text=True, timeout=60
+            command,
+            env=self.environment | {"MAA_TEST_ASKS": "1"},
+            capture_output=True,
+            text=True,
+            timeout=60,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
@@ -68,7 +74,9 @@ class Cluster:
         return [job for job in jobs if job.folder == str(folder)]
 
 
-def wait_for(what: str, condition: Callable[[], object], seconds: float = 120) -> object:
+def wait_for(
+    what: str, condition: Callable[[], object], seconds: float = 120
+) -> object:
     """Return the first true value of a condition, looked at five times a second."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
