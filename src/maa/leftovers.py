@@ -9,7 +9,6 @@ whole.
 import contextlib
 import os
 import platform
-import shutil
 import signal
 import subprocess
 import time
@@ -118,9 +117,9 @@ def slurm_jobs(root: Path) -> list[SlurmJob]:
     """Return the user's jobs in SLURM's queue that work in a folder, but for our own.
 
     Raises:
-        UserError: if there is a SLURM that does not answer.
+        UserError: if the folder's workflows have used SLURM, and it does not answer.
     """
-    if not shutil.which("squeue"):
+    if not _has_used_slurm(root):
         return []
     rows = _slurm("squeue", "--noheader", "--me", "--format=%i|%j|%T|%Z").splitlines()
     jobs = [SlurmJob(*row.split("|", 3)) for row in rows]
@@ -132,17 +131,29 @@ def slurm_jobs(root: Path) -> list[SlurmJob]:
     ]
 
 
+def _has_used_slurm(root: Path) -> bool:
+    return (root / ".snakemake" / "slurm_logs").exists() or any(
+        root.glob(f"{PILOT}-*.log")
+    )
+
+
 def _submitted(root: Path) -> list[SlurmJob]:
     return [job for job in slurm_jobs(root) if job.name.startswith(SLURM_PREFIX)]
 
 
 def _slurm(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except FileNotFoundError as error:
         raise UserError(
-            f"{command[0]} failed: {done.stderr.strip() or done.returncode}; try again "
-            "when SLURM answers"
-        )
+            f"{command[0]} is not installed here, but workflows of this folder have "
+            "used SLURM; do this on a machine of the cluster"
+        ) from error
+    except subprocess.CalledProcessError as error:
+        raise UserError(
+            f"{command[0]} failed ({' '.join(error.stderr.split())}); try again when "
+            "SLURM answers"
+        ) from error
     return done.stdout
 
 
