@@ -195,7 +195,7 @@ def _state(progress: Progress, log: Path, process: int | None, now: datetime) ->
     if _dead(progress, process):
         return (
             f"killed: no process on this machine writes its log any more; {since}; "
-            f"run snakemake --unlock, then the same command again; log {log}"
+            f"run make unlock, then the same command again; log {log}"
         )
     return (
         f"running or killed on {progress.host}, which cannot be asked from here; its "

@@ -94,7 +94,7 @@ def test_after_a_kill(toy: Path) -> None:
     process.wait(60)
     lines = describe(toy)
     assert lines[0].startswith("killed: no process on this machine")
-    assert "snakemake --unlock" in lines[0]
+    assert "make unlock" in lines[0]
     assert counts(lines, "make") == [1, 0, 1, 1, 3]
     assert "running:" not in lines
 
