@@ -1,5 +1,6 @@
 """What reruns after an edit, read from a dry run in an edited copy of the tree."""
 
+import subprocess
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +9,7 @@ import yaml
 
 from maa.figures.catalogue import drawable, needs
 from maa.fingerprint import changed_modules
-from tests.workflow.conftest import ROOT, Study
+from tests.workflow.conftest import PARTS, ROOT, Study
 
 Jobs = dict[str, int]
 
@@ -68,6 +69,23 @@ def test_touching_every_file_reruns_nothing(study: Study) -> None:
         for file in (study.root / folder).rglob("*"):
             file.touch()
     assert counts(study) == {}
+
+
+def test_another_branch_and_back_reruns_nothing(study: Study) -> None:
+    def git(*words: str) -> None:
+        who = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+        done = subprocess.run(["git", *who, *words], cwd=study.root, check=False)
+        assert done.returncode == 0
+
+    git("init", "--quiet", "--initial-branch=main")
+    git("add", "--force", *PARTS)
+    git("commit", "--quiet", "--message=here")
+    git("checkout", "--quiet", "-b", "other")
+    tgat = "src/maa/domains/ctdg/backbones/tgat.py"
+    (study.root / tgat).write_text("raise NotImplementedError\n")
+    git("commit", "--quiet", "--all", "--message=there")
+    git("checkout", "--quiet", "main")
+    assert study.planned() == {}
 
 
 def test_the_plan_does_not_depend_on_hash_order(study: Study) -> None:
