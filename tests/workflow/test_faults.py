@@ -29,10 +29,12 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 
 @pytest.fixture
-def fresh(begun: Study, tmp_path: Path) -> Study:
+def fresh(begun: Study, tmp_path: Path) -> Iterator[Study]:
     root = tmp_path / "tree"
     shutil.copytree(begun.root, root)
-    return Study(root, root / "tiny.yaml")
+    yield Study(root, root / "tiny.yaml")
+    for left in trainings(root):  # where a test has failed
+        left.kill()
 
 
 def start(study: Study, *options: str) -> subprocess.Popen[bytes]:
