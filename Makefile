@@ -66,7 +66,7 @@ report: $(READY)
 	$(SNAKEMAKE) --configfile $(CONFIG) --report report.zip
 
 test: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -167,7 +167,10 @@ def cluster() -> Iterator[Cluster]:
         if not name.startswith(("SLURM_", "SBATCH_")) and name != "PYTHONPATH"
     }
     try:
+        # Where tests run in several processes, each has ports of its own.
+        worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
         options = ["--accounting", "--mem", "64000"]
+        options += ["--port-base", str(16800 + 100 * worker)]
         subprocess.run([HERE / "start-slurm", root, *options], check=True)
         yield Cluster(
             root,

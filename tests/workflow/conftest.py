@@ -1,5 +1,6 @@
 """A finished tiny study, made once by the real Snakefile, and copies of it to edit."""
 
+import fcntl
 import os
 import re
 import shutil
@@ -120,10 +121,22 @@ def plant(root: Path, config: dict[str, Any]) -> Study:
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """The tiny study, run to its end (do not edit: take `study`)."""
-    study = plant(tmp_path_factory.mktemp("study") / "tree", TINY)
-    study.snakemake()
-    return study
+    """The tiny study, run to its end (do not edit: take `study`).
+
+    Where tests run in several processes, one makes it and the others wait for it.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    root = folder / "finished"
+    with (folder / "finished.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if root.exists():
+            return Study(root, root / "tiny.yaml")
+        study = plant(folder / "unfinished", TINY)
+        study.snakemake()
+        study.root.rename(root)
+        return Study(root, root / "tiny.yaml")
 
 
 @pytest.fixture
