@@ -32,10 +32,11 @@ def atomic(path: str | Path) -> Iterator[Path]:
     try:
         yield part
         os.replace(part, final)
-    except OSError as error:
+    except (OSError, SafetensorError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise UserError(
-            f"{final} could not be written ({error.strerror or error}); free some "
-            "space or mend the permissions of its folder, then run again"
+            f"{final} could not be written ({reason}); free some space or mend "
+            "the permissions of its folder, then run again"
         ) from error
     finally:
         part.unlink(missing_ok=True)

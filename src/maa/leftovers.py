@@ -47,17 +47,17 @@ def check_nobody_works(root: Path, anywhere: bool = False) -> None:
     Raises:
         UserError: if one runs, or may run.
     """
-    for process in _processes(root):
-        if _is_main(process):
-            raise UserError(
-                f"a workflow still runs in {root} (process {process.pid}); wait for it "
-                f"or stop it with kill -TERM {process.pid}, which lets its jobs finish"
-            )
     for job in slurm_jobs(root):
         if job.name == PILOT and job.state == "RUNNING":
             raise UserError(
                 f"a pilot still works in {root} (SLURM job {job.number}); wait for it "
                 f"or stop it with scancel {job.number}"
+            )
+    for process in _processes(root):
+        if _is_main(process):
+            raise UserError(
+                f"a workflow still runs in {root} (process {process.pid}); wait for it "
+                f"or stop it with kill -TERM {process.pid}, which lets its jobs finish"
             )
     host = _begun_on(root)
     if host not in ("", platform.node()) and not anywhere:

@@ -53,7 +53,7 @@ def test_a_second_workflow_is_refused_while_a_pilot_works(
     submitted: ClusterStudy,
 ) -> None:
     number = pilot(submitted)
-    wait_for("start", lambda: state(submitted.cluster, number) == "RUNNING")
+    wait_for("training", lambda: submitted.training(7))
     try:
         done = unlock(submitted)
         assert done.returncode == 1

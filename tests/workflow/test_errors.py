@@ -14,7 +14,8 @@ import yaml
 from tests.domains.ctdg.small_streams import random_stream
 from tests.workflow.conftest import ROOT
 
-SECONDS = 5.0  # of CPU: how long that takes depends on what else runs
+# Of CPU, and twice what is promised: other work on the machine slows even that.
+SECONDS = 10.0
 
 
 def ctdg(**keys: Any) -> dict[str, Any]:
