@@ -1,6 +1,5 @@
 """A real SLURM on this machine, and small studies that are run on it."""
 
-import json
 import os
 import re
 import shutil
@@ -19,7 +18,7 @@ from tests.workflow.conftest import Study, plant
 from tests.workflow.small import MINI
 
 HERE = Path(__file__).resolve().parent
-FIELDS = ["JobIDRaw", "State", "Partition", "AllocTRES", "Comment", "WorkDir", "ReqMem"]
+FIELDS = ["JobIDRaw", "State", "Partition", "AllocTRES", "Comment", "WorkDir"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,6 @@ class Job:
     resources: str
     comment: str
     folder: str
-    memory: str
 
     @property
     def rule(self) -> str:
@@ -188,4 +186,4 @@ def cluster() -> Iterator[Cluster]:
 @pytest.fixture
 def submitted(cluster: Cluster, tmp_path: Path) -> ClusterStudy:
     """The smallest study, not run yet."""
-    return ClusterStudy(plant(tmp_path / "tree", json.loads(json.dumps(MINI))), cluster)
+    return ClusterStudy(plant(tmp_path / "tree", MINI), cluster)
