@@ -8,7 +8,6 @@ rule download:
         "logs/download/{domain}/{dataset}.log",
     benchmark:
         "results/benchmarks/download/{domain}/{dataset}.tsv"
-    retries: 1
     localrule: True
     conda:
         "../../environment.yml"
