@@ -17,6 +17,8 @@ CONFIG ?= config/paper.yaml
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# A folder named by SNAKEMAKE_OUTPUT_CACHE shares downloaded and prepared data.
+CACHE := $(if $(SNAKEMAKE_OUTPUT_CACHE),--cache download prepare --)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
 
 .DEFAULT_GOAL := demo
@@ -81,4 +83,4 @@ format: $(READY)
 	$(BIN)/snakefmt Snakefile workflow
 
 clean:
-	rm -rf $(VENV) .snakemake results logs data/raw data/prepared
+	rm -rf $(VENV) .snakemake results logs data/downloads data/raw data/prepared

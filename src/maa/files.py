@@ -6,6 +6,7 @@ file under its final name is always whole.
 
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,6 +41,15 @@ def atomic(path: str | Path) -> Iterator[Path]:
         ) from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def link(source: str | Path, path: str | Path) -> None:
+    """Give a file a second name; a copy where the file system has no hard links."""
+    with atomic(path) as part:
+        try:
+            os.link(source, part)
+        except OSError:
+            shutil.copyfile(source, part)
 
 
 def write_text(path: str | Path, text: str) -> None:

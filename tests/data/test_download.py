@@ -316,7 +316,9 @@ def script(
 ) -> tuple[int, str]:
     command = [sys.executable, str(ROOT / "workflow/scripts/download.py")]
     command += ["--domain", "ctdg", "--dataset", "uci", "--entry", json.dumps(entry)]
-    command += ["--output", str(tmp_path / "raw/source.json"), "--attempts", "1"]
+    command += ["--store", str(tmp_path / "store"), "--attempts", "1"]
+    command += ["--files", str(tmp_path / "raw/files")]
+    command += ["--output", str(tmp_path / "raw/source.json")]
     environment = os.environ | {"MAA_DATA_MIRROR": str(mirror or "")}
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, env=environment
@@ -334,7 +336,7 @@ def test_the_script_writes_where_the_data_came_from(
     record = json.loads((tmp_path / "raw/source.json").read_text())
     assert (record["domain"], record["dataset"]) == ("ctdg", "uci")
     assert record["files"][0]["name"] == "snap-file.txt"
-    assert (tmp_path / "raw/snap-file.txt").read_bytes() == BODY
+    assert (tmp_path / "raw" / record["folder"] / "snap-file.txt").read_bytes() == BODY
 
 
 def test_the_script_ends_with_one_sentence(server: Server, tmp_path: Path) -> None:
@@ -344,7 +346,8 @@ def test_the_script_ends_with_one_sentence(server: Server, tmp_path: Path) -> No
     assert code == 1
     assert "Traceback" not in errors
     assert errors.splitlines()[-1].startswith("error: uci could not be fetched")
-    assert final_files(tmp_path / "raw") == []
+    assert final_files(tmp_path / "store") == []
+    assert not (tmp_path / "raw").exists()
 
 
 def test_the_script_finds_the_mirror_in_the_environment(tmp_path: Path) -> None:
@@ -353,7 +356,7 @@ def test_the_script_finds_the_mirror_in_the_environment(tmp_path: Path) -> None:
     file = {"mirror": "m/file.txt", "sha256": DIGEST}
     entry = {"sources": [{"name": "mirror", "format": "edges", "files": [file]}]}
     assert script(tmp_path, entry, tmp_path)[0] == 0
-    assert (tmp_path / "raw/mirror-file.txt").read_bytes() == BODY
+    assert (tmp_path / "raw/files/mirror-file.txt").read_bytes() == BODY
 
 
 def test_the_script_records_a_generated_stream(tmp_path: Path) -> None:
@@ -361,8 +364,10 @@ def test_the_script_records_a_generated_stream(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "raw/source.json").read_text()) == {
         "domain": "ctdg",
         "dataset": "uci",
+        "folder": "files",
         "format": "generated",
         "parameters": {"events": 10, "seed": 3},
         "files": [],
     }
-    assert [p.name for p in (tmp_path / "raw").iterdir()] == ["source.json"]
+    assert final_files(tmp_path / "raw") == ["files", "source.json"]
+    assert final_files(tmp_path / "raw/files") == []

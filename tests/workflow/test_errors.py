@@ -106,7 +106,7 @@ def test_a_wrong_study(config: Any, words: str, tmp_path: Path) -> None:
 # The text of a data file, or None for none, and a part of the sentence.
 HEADER = "user_id,item_id,timestamp,state_label,features\n"
 DATA: dict[str, tuple[str | None, str]] = {
-    "a missing file": (None, "events.csv is missing; run the download again"),
+    "a missing file": (None, "events.csv is missing; remove it"),
     "an empty file": ("", "events.csv is not a readable jodie file"),
     "a file that is cut": (f"{HEADER}1,1,1.0,0,0\n2,", "events.csv"),
     "one event": (f"{HEADER}1,1,1.0,0,0\n", "a window of 1 events is too short"),
@@ -131,7 +131,8 @@ def test_a_wrong_data_file(text: str | None, words: str, tmp_path: Path) -> None
     if text is not None:
         (tmp_path / "events.csv").write_text(text)
     source = tmp_path / "source.json"
-    record = {"dataset": "mine", "format": "jodie", "files": [{"name": "events.csv"}]}
+    record = {"dataset": "mine", "format": "jodie", "folder": "."}
+    record |= {"files": [{"name": "events.csv"}]}
     source.write_text(json.dumps(record))
     settings = yaml.safe_load((ROOT / "config/config.yaml").read_text())
     prepare = settings["domains"]["ctdg"]["prepare"]

@@ -1,9 +1,16 @@
 """From a public file to the data that all runs share."""
 
+# A cache may be cleared: what it gave is then to be made again, not an error.
+for folder in ("data/raw", "data/prepared"):
+    for path in Path(folder).rglob("*"):
+        if path.is_symlink() and not path.exists():
+            path.unlink()
+
 
 rule download:
     output:
-        "data/raw/{domain}/{dataset}/source.json",
+        source="data/raw/{domain}/{dataset}/source.json",
+        files=directory("data/raw/{domain}/{dataset}/files"),
     log:
         "logs/download/{domain}/{dataset}.log",
     benchmark:
@@ -12,17 +19,21 @@ rule download:
     conda:
         "../../environment.yml"
     params:
+        name="{domain}/{dataset}",  # a cache knows parameters, not file names
+        store="data/downloads/{domain}/{dataset}",
         entry=entry("sources", "generated"),
         code=code("download.py"),
     shell:
         'python "$MAA_SCRIPTS/download.py"'
         " --domain {wildcards.domain} --dataset {wildcards.dataset}"
-        " --entry {params.entry:q} --output {output} > {log} 2>&1"
+        " --entry {params.entry:q} --store {params.store}"
+        " --files {output.files} --output {output.source} > {log} 2>&1"
 
 
 rule prepare:
     input:
-        source=rules.download.output,
+        source=rules.download.output.source,
+        files=ancient(rules.download.output.files),
     output:
         stream="data/prepared/{domain}/{dataset}/stream.safetensors",
         summary="data/prepared/{domain}/{dataset}/summary.json",
@@ -60,3 +71,8 @@ rule targets:
         'python "$MAA_SCRIPTS/targets.py"'
         " --domain {wildcards.domain} --stream {input.stream}"
         " --targets {output} > {log} 2>&1"
+
+
+# What a cache gives takes no time: Snakemake allows no benchmark of such a rule.
+for cached in workflow.workflow_settings.cache or []:
+    workflow.get_rule(cached)._benchmark = None

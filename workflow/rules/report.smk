@@ -68,7 +68,7 @@ rule bundle:
             *collect(rules.table.output, table=TABLES),
         ],
         claims=rules.claims.input.claims,
-        sources=get_datasets(rules.download.output[0]),
+        sources=get_datasets(rules.download.output.source),
         streams=get_datasets(rules.prepare.output.stream),
     output:
         "results/bundle.zip",

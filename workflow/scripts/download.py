@@ -1,8 +1,9 @@
 """Get one data set's raw files, or the parameters of a generated one.
 
-Reads the command line and, if there is one, a mirror folder. Writes the files of
-the first source that has them whole, and ``source.json`` beside them, which says where
-they came from. A generated stream has no files: its parameters are all there is.
+Reads the command line and, if there is one, a mirror folder. Gets the files of the
+first source that has them whole into a store, which is never emptied: what is there is
+not fetched twice. Writes a folder of links to them, and ``source.json``, which says
+where they came from. A generated stream has no files: its parameters are all there is.
 Section A.1 and Table 10 of the paper name the public data sets.
 """
 
@@ -16,7 +17,7 @@ from maa.cli import run, settings
 from maa.data.download import fetch
 from maa.data.registry import parse_sources
 from maa.data.transfer import Patience
-from maa.files import write_json
+from maa.files import link, write_json
 
 
 def parse() -> argparse.Namespace:
@@ -37,6 +38,8 @@ def parse() -> argparse.Namespace:
         default=os.environ.get("MAA_DATA_MIRROR") or None,
         help="folder to look into first (default: the variable MAA_DATA_MIRROR)",
     )
+    parser.add_argument("--store", required=True, type=Path, help="what was fetched")
+    parser.add_argument("--files", required=True, type=Path, help="folder to write")
     parser.add_argument("--output", required=True, type=Path, help="source.json")
     parser.add_argument(
         "--connect-timeout",
@@ -73,7 +76,7 @@ def obtain(arguments: argparse.Namespace) -> dict[str, Any]:
     return fetch(
         arguments.dataset,
         parse_sources(arguments.dataset, entry),
-        arguments.output.parent,
+        arguments.store,
         arguments.mirror,
         Patience(
             arguments.connect_timeout,
@@ -89,7 +92,12 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     arguments = parse()
     record = {"domain": arguments.domain, "dataset": arguments.dataset}
-    write_json(arguments.output, record | obtain(arguments))
+    record["folder"] = os.path.relpath(arguments.files, arguments.output.parent)
+    record |= obtain(arguments)
+    arguments.files.mkdir(parents=True, exist_ok=True)
+    for file in record["files"]:
+        link(arguments.store / file["name"], arguments.files / file["name"])
+    write_json(arguments.output, record)
 
 
 if __name__ == "__main__":

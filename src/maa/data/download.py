@@ -84,12 +84,12 @@ def _obtain(
     patience: Patience,
 ) -> dict[str, Any]:
     """Have one file of a source under its final name; return its record."""
-    if file.mirror and mirror is None:
-        raise SourceError("no mirror folder was given")
     final = folder / source.local_name(file)
     _sweep(final)
     found = _already_there(final, source, file)
     if found is None:
+        if file.mirror and mirror is None:
+            raise SourceError("no mirror folder was given")
         found = _land(final, source, file, mirror, patience)
     return _record(final, file, found)
 

@@ -40,7 +40,7 @@ class Prepare(Protocol):
         """Read a data set and prepare it.
 
         Args:
-            source: ``source.json`` of the download, beside the files it names.
+            source: ``source.json`` of the download; it names the files.
             entry: the data set's entry in the registry.
             settings: window, splits, seed of the queries and the like.
         """

@@ -48,7 +48,7 @@ def read(
     (folder / "data.txt").write_text(text)
     file = {"name": "data.txt"}
     record = {"dataset": "tiny", "domain": "ctdg", "format": layout, "files": [file]}
-    write_json(folder / "source.json", record)
+    write_json(folder / "source.json", record | {"folder": "."})
     entry = {"bipartite": bipartite, "counts": counts}
     return read_events(folder / "source.json", entry)
 
@@ -194,7 +194,8 @@ def real(
     entry = REGISTRY[name]
     record = fetch(name, parse_sources(name, entry), folder, mirror)
     assert record["source"] == "mirror"
-    write_json(folder / "source.json", {"dataset": name, "domain": "ctdg"} | record)
+    record |= {"dataset": name, "domain": "ctdg", "folder": "."}
+    write_json(folder / "source.json", record)
     return name, read_events(folder / "source.json", entry)
 
 

@@ -45,6 +45,9 @@ class Layout:
     exact: bool = False
 
 
+AGAIN = "remove it under data/downloads and data/raw, then run again to fetch it anew"
+
+
 LAYOUTS = {
     # the header names one column "comma_separated_list_of_features" where the rows
     # have 1 to 172, so names cannot be matched to columns
@@ -60,7 +63,7 @@ def read_events(source_json: str | Path, entry: Mapping[str, Any]) -> pd.DataFra
     """Read a downloaded data set, or generate a generated one.
 
     Args:
-        source_json: the ``source.json`` that the download wrote, beside the files.
+        source_json: the ``source.json`` of the download; it names the folder of files.
         entry: the data set's entry in the registry: ``bipartite``, and ``counts``
             where there are published ones.
 
@@ -83,7 +86,7 @@ def read_events(source_json: str | Path, entry: Mapping[str, Any]) -> pd.DataFra
         events: pd.DataFrame = generator.planted_stream(**record["parameters"])
     else:
         file = record["files"][0]
-        path = Path(source_json).parent / file["name"]
+        path = Path(source_json).parent / record["folder"] / file["name"]
         table = read_file(path, record["format"], file.get("member"))
         events = arrange(table, bipartite=entry["bipartite"])
     check_counts(dataset, events, entry.get("counts", {}), str(source_json))
@@ -113,13 +116,12 @@ def read_file(path: Path, layout: str, member: str | None = None) -> pd.DataFram
         with open_unpacked(path, member) as stream:
             table = _parse(stream, LAYOUTS[layout])
     except FileNotFoundError as error:
-        raise UserError(f"{path} is missing; run the download again") from error
+        raise UserError(f"{path} is missing; {AGAIN}") from error
     except (*PACKING_ERRORS, KeyError, ValueError) as error:
         # pyarrow's errors are ValueErrors (a bad row) and KeyErrors (a column)
         problem = " ".join(str(error.args[0] if error.args else error).split())
         raise UserError(
-            f"{path} is not a readable {layout} file ({problem}); delete it and run "
-            "the download again"
+            f"{path} is not a readable {layout} file ({problem}); {AGAIN}"
         ) from error
     return _typed(table, path, LAYOUTS[layout].header)
 
@@ -159,8 +161,7 @@ def _typed(table: pd.DataFrame, path: Path, header: int) -> pd.DataFrame:
         expected = "a finite number" if column == 2 else "a whole number from 0"
         raise UserError(
             f"{path}, row {row + 1 + header}: {COLUMNS[column]} is "
-            f"{table.iloc[row, column]:g} where {expected} is expected; delete the "
-            "file and run the download again"
+            f"{table.iloc[row, column]:g} where {expected} is expected; {AGAIN}"
         )
     return table.astype({"source": np.int64, "destination": np.int64})
 
@@ -225,5 +226,5 @@ def check_counts(
     if wrong:
         raise UserError(
             f"{dataset} has {', '.join(wrong)}; the files that {where} lists are not "
-            "the published data: delete them and download again, or from another source"
+            f"the published data: {AGAIN}, or name another source in datasets.yaml"
         )
