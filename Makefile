@@ -65,7 +65,7 @@ verify: $(READY)
 	@$(BIN)/python workflow/scripts/verify.py $(BUNDLE) --snakefile Snakefile --cores $(CORES)
 
 report: $(READY)
-	$(SNAKEMAKE) --configfile $(CONFIG) --report report.zip
+	$(SNAKEMAKE) --configfile $(CONFIG) --report report.zip --report-stylesheet workflow/report/style.css
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadfile

@@ -84,17 +84,11 @@ def _planned(rule: str, block: str, command: Sequence[str]) -> Planned:
     options = dict(pairwise(command))
     return Planned(
         rule,
-        _key(rule, fields.get("benchmark", "")),
+        "/".join(re.findall(r"=([^,]*)", fields.get("wildcards", ""))),
         json.loads(options.get("--settings", "{}")),
         int(options.get("--threads", 1)),
         tuple(fields.get("output", "").split(", ")),
     )
-
-
-def _key(rule: str, benchmark: str) -> str:
-    """Return the wildcards in a benchmark's path."""
-    stem = benchmark.rpartition(f"{_BENCHMARKS}/")[2].removesuffix(".tsv")
-    return stem.removeprefix(rule).strip("/")
 
 
 def measured_jobs(root: Path) -> list[Measured]:
