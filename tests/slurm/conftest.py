@@ -18,7 +18,8 @@ from tests.workflow.conftest import Study, plant
 from tests.workflow.small import MINI
 
 HERE = Path(__file__).resolve().parent
-FIELDS = ["JobIDRaw", "State", "Partition", "AllocTRES", "Comment", "WorkDir"]
+FIELDS = ["JobIDRaw", "State", "Partition", "AllocTRES", "TimelimitRaw", "NodeList"]
+FIELDS += ["Comment", "WorkDir"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class Job:
     state: str
     partition: str
     resources: str
+    minutes: str
+    node: str
     comment: str
     folder: str
 
@@ -42,6 +45,12 @@ class Job:
     def gpus(self) -> int:
         found = re.search(r"gres/gpu=(\d+)", self.resources)
         return int(found[1]) if found else 0
+
+    @property
+    def memory(self) -> str:
+        """What it was given, as in ``4000M``."""
+        found = re.search(r"mem=(\w+)", self.resources)
+        return found[1] if found else ""
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def test_a_pilot_runs_all_in_one_job(submitted: ClusterStudy) -> None:
         assert text.count(f"localrule {rule}:") == 2, text
 
 
-def test_a_second_workflow_is_refused_while_a_pilot_works(
+def test_a_second_pilot_takes_over_only_when_the_first_is_gone(
     submitted: ClusterStudy,
 ) -> None:
     number = pilot(submitted)
@@ -59,7 +59,14 @@ def test_a_second_workflow_is_refused_while_a_pilot_works(
         assert done.returncode == 1
         assert f"scancel {number}" in done.stderr
     finally:
-        submitted.cluster("scancel", number)
+        submitted.cluster("scancel", "--signal=KILL", "--full", number)
+    wait_for("its end", lambda: state(submitted.cluster, number) != "RUNNING")
+    second = pilot(submitted)
+    waiting = ("PENDING", "RUNNING")
+    wait_for("end", lambda: state(submitted.cluster, second) not in waiting, 300)
+    log = (submitted.root / f"maa-pilot-{second}.log").read_text()
+    assert state(submitted.cluster, second) == "COMPLETED", log
+    assert (submitted.root / MEASURED).exists()
 
 
 def pilot(submitted: ClusterStudy) -> str:

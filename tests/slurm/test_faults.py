@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from tests.slurm.conftest import Cluster, ClusterStudy, wait_for
+from tests.slurm.conftest import Cluster, ClusterStudy, Job, wait_for
 from tests.slurm.test_cluster import unlock
 
 RUN = "results/runs/ctdg/planted/craft/p1.00"
@@ -70,23 +70,37 @@ def test_five_trainings_four_faults(
             one.kill()
         if process.poll() is None:
             process.kill()
-    found = states(submitted)
+    found, jobs = states(submitted), trainings(submitted)
     assert found[FINE][-1] == "COMPLETED"
     assert found[CANCELLED][0] == "CANCELLED" and found[CANCELLED][-1] == "COMPLETED"
     assert found[TOO_LARGE][0] == "FAILED" and found[TOO_LARGE][-1] == "COMPLETED"
     assert found[TOO_LONG][0] == "TIMEOUT" and found[TOO_LONG][-1] == "COMPLETED"
     assert found[LOST][0] == "NODE_FAIL" and found[LOST][-1] == "COMPLETED"
     assert all(Counter(some)["COMPLETED"] == 1 for some in found.values()), found
+    # What was too little is more the second time, and what failed is left aside.
+    assert {job.memory for job in jobs[TOO_LARGE][:1]} == {"300M"}
+    assert {job.memory for job in jobs[TOO_LARGE][1:]} == {"4000M"}
+    minutes = [int(job.minutes) for job in jobs[TOO_LONG]]
+    assert minutes[0] == 1 and set(minutes[1:]) == {30}
+    assert jobs[LOST][0].node == down and jobs[LOST][-1].node != down
 
 
-def states(submitted: ClusterStudy) -> dict[int, list[str]]:
-    """Return how the jobs of each seed's training ended, in order of submission."""
-    found: dict[int, list[str]] = {seed: [] for seed in SEEDS}
+def trainings(submitted: ClusterStudy) -> dict[int, list[Job]]:
+    """Return the jobs of each seed's training, in order of submission."""
+    found: dict[int, list[Job]] = {seed: [] for seed in SEEDS}
     jobs = submitted.cluster.jobs(submitted.root)
     for job in sorted(jobs, key=lambda job: int(job.number)):
         if job.rule == "train":
-            found[int(job.comment.split("_")[-1])].append(job.state.split()[0])
+            found[int(job.comment.split("_")[-1])].append(job)
     return found
+
+
+def states(submitted: ClusterStudy) -> dict[int, list[str]]:
+    """Return how they ended."""
+    return {
+        seed: [job.state.split()[0] for job in jobs]
+        for seed, jobs in trainings(submitted).items()
+    }
 
 
 def test_after_a_kill_two_commands_finish_the_work(submitted: ClusterStudy) -> None:
