@@ -18,8 +18,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # A folder named by SNAKEMAKE_OUTPUT_CACHE shares downloaded and prepared data.
-CACHE := $(if $(SNAKEMAKE_OUTPUT_CACHE),--cache download prepare --)
-SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
+CACHE := $(if $(SNAKEMAKE_OUTPUT_CACHE),--cache download prepare)
+SNAKEMAKE := $(BIN)/snakemake $(CACHE) --cores $(CORES)
 
 .DEFAULT_GOAL := demo
 .PHONY: setup demo reproduce cluster unlock plan status why figures bundle verify report test lint format clean

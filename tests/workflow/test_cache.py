@@ -55,7 +55,6 @@ def made(output: str) -> set[str]:
 def test_a_second_checkout_takes_both_from_the_cache(
     mine: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "cache").mkdir()
     cache = {"SNAKEMAKE_OUTPUT_CACHE": str(tmp_path / "cache")}
     one = checkout(tmp_path / "one", mine, "mine")
     told = one.snakemake(*CACHE, "--", PREPARED, MAA_DATA_MIRROR=str(mine), **cache)
@@ -88,7 +87,6 @@ def test_a_second_checkout_takes_both_from_the_cache(
 def test_two_data_sets_of_one_entry_are_not_confused(
     mine: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "cache").mkdir()
     study = checkout(tmp_path / "one", mine, "mine", "yours")
     study.snakemake(
         *(*CACHE, "--", f"{RAW}/source.json", "data/raw/ctdg/yours/source.json"),

@@ -76,3 +76,4 @@ rule targets:
 # What a cache gives takes no time: Snakemake allows no benchmark of such a rule.
 for cached in workflow.workflow_settings.cache or []:
     workflow.get_rule(cached)._benchmark = None
+    os.makedirs(os.environ.get("SNAKEMAKE_OUTPUT_CACHE", "."), exist_ok=True)
