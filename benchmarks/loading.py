@@ -87,7 +87,10 @@ def take_through(
     named = ("--domain", "ctdg", "--dataset", dataset)
     paths = ("--stream", stream, "--summary", f"{folder}/summary.json")
     commands: dict[str, tuple[str, ...]] = {
-        "download": (*named, "--entry", text, "--output", f"{folder}/source.json"),
+        "download": (
+            *(*named, "--entry", text, "--output", f"{folder}/source.json"),
+            *("--store", f"{folder}/store", "--files", f"{folder}/files"),
+        ),
         "prepare": (
             *("--domain", "ctdg", "--source", f"{folder}/source.json"),
             *("--entry", text, "--settings", json.dumps(settings), *paths),
