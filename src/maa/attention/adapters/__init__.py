@@ -1,0 +1,1 @@
+"""Mass-aware attention inside other libraries' models."""
