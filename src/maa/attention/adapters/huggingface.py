@@ -35,9 +35,9 @@ def scores(
     scaling: float | None,
     options: dict[str, Any],
 ) -> tuple[Tensor, Tensor | None]:
-    """Return the logits, (B, H, T, S) float32, and their support, or None for all.
+    """Return the logits, (B, H, T, S), and their support, or None for all.
 
-    Keys of grouped heads are repeated. A mask is additive or bool; what it adds besides
+    Half precision becomes float32. Keys of grouped heads are repeated. A mask is additive or bool; what it adds besides
     hiding keys (ALiBi) is a part of the logits.
 
     Raises:
@@ -52,7 +52,9 @@ def scores(
     groups = query.shape[1] // key.shape[1]
     keys = key.repeat_interleave(groups, 1) if groups > 1 else key
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    logits = (query @ keys.mT).float() * scale
+    product = query @ keys.mT
+    half = product.dtype in (torch.float16, torch.bfloat16)
+    logits = (product.float() if half else product) * scale
     if options.get("softcap") is not None:
         logits = options["softcap"] * torch.tanh(logits / options["softcap"])
     if attention_mask is None:
@@ -61,7 +63,7 @@ def scores(
     if mask.dtype is torch.bool:
         return logits, mask
     hidden = torch.finfo(mask.dtype).min / 2
-    return logits + mask.float().clamp(min=hidden), mask > hidden
+    return logits + mask.to(logits.dtype).clamp(min=hidden), mask > hidden
 
 
 def _attend(
@@ -110,8 +112,8 @@ def use_mass_aware(model: nn.Module, p: float) -> nn.Module:
 def recording(model: nn.Module, receive: Receive) -> Iterator[None]:
     """Call ``receive(layer, logits, support)`` for each layer of each forward pass.
 
-    The logits are those before the softmax, (B, H, T, S) float32, and may not be
-    changed; the support is bool, broadcastable to them, or None. Layers count from 0
+    The logits are those before the softmax, (B, H, T, S), float32 at least, and may not
+    be changed; the support is bool, broadcastable to them, or None. Layers count from 0
     in the order in which they are passed. What the model computes stays the same.
 
     Raises:

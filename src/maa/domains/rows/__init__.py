@@ -1,0 +1,1 @@
+"""The domain of attention rows: pretrained transformers read texts."""
