@@ -37,8 +37,8 @@ def scores(
 ) -> tuple[Tensor, Tensor | None]:
     """Return the logits, (B, H, T, S), and their support, or None for all.
 
-    Half precision becomes float32. Keys of grouped heads are repeated. A mask is additive or bool; what it adds besides
-    hiding keys (ALiBi) is a part of the logits.
+    Half precision becomes float32. Keys of grouped heads are repeated. A mask is
+    additive or bool; what it adds besides hiding keys (ALiBi) is a part of the logits.
 
     Raises:
         UserError: for attention that is more than a softmax of these logits: learned
