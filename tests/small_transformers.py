@@ -10,8 +10,12 @@ SIZES = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4}
 SIZES |= {"intermediate_size": 48, "vocab_size": 64, "max_position_embeddings": 64}
 
 
-def small_model(kind: str, **options: Any) -> nn.Module:
-    """A causal llama with grouped heads, a causal gpt_neox, or a bidirectional bert."""
+def small_model(kind: str, scale: float = 4, **options: Any) -> nn.Module:
+    """A causal llama with grouped heads, a causal gpt_neox, or a bidirectional bert.
+
+    Weights are drawn as for training, times a scale, without which attention is all but
+    even.
+    """
     import transformers
 
     torch.manual_seed(4)
@@ -30,7 +34,7 @@ def small_model(kind: str, **options: Any) -> nn.Module:
         config = transformers.BertConfig(**SIZES | options)
         model = transformers.BertModel._from_config(config, attn_implementation="eager")
     for weight in model.parameters():
-        weight.data.mul_(4)  # else attention is all but even
+        weight.data.mul_(scale)
     return model.eval()
 
 
