@@ -1,4 +1,5 @@
 # make            set up .venv and run the demo, to results/claims.html
+# make rows       what is needed to read pretrained transformers (python -m maa audit)
 # make test       set up .venv and run the tests (real data: set MAA_DATA_MIRROR)
 # make lint       style, types and the workflow's own linter
 # make reproduce CONFIG=config/paper.yaml    a whole study (CONFIG="A B": B laid over A)
@@ -17,12 +18,13 @@ CONFIG ?= config/paper.yaml
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+ROWS := $(VENV)/.rows
 # A folder named by SNAKEMAKE_OUTPUT_CACHE shares downloaded and prepared data.
 CACHE := $(if $(SNAKEMAKE_OUTPUT_CACHE),--cache download prepare)
 SNAKEMAKE := $(BIN)/snakemake $(CACHE) --cores $(CORES)
 
 .DEFAULT_GOAL := demo
-.PHONY: setup demo reproduce cluster unlock plan status why figures bundle verify report test lint format clean
+.PHONY: setup demo reproduce cluster unlock plan status why figures bundle verify report rows test lint format clean
 
 setup: $(READY)
 
@@ -67,10 +69,17 @@ verify: $(READY)
 report: $(READY)
 	$(SNAKEMAKE) --configfile $(CONFIG) --report report.zip --report-stylesheet workflow/report/style.css
 
-test: $(READY)
+# Pretrained transformers, which the demo has no need of.
+rows: $(ROWS)
+
+$(ROWS): $(READY)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[rows]'
+	touch $@
+
+test: $(ROWS)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-lint: $(READY)
+lint: $(ROWS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile workflow
