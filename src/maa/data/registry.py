@@ -14,11 +14,13 @@ from maa.errors import UserError
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """One file of a source, in a mirror folder or at a public address.
+    """One file of a source: in a mirror folder, at a public address, or a package.
 
     Attributes:
         mirror: path inside the mirror folder, or None.
-        url: public address, or None; exactly one of the two is set.
+        url: public address, or None.
+        package: a Python package that carries data, as in ``name==1.0``, or None;
+            exactly one of the three is set.
         sha256: expected checksum of the file, or None where none is known.
         unpacked_sha256: expected checksum of what the gzip or zip file holds, or None.
         size: expected size in bytes, or None.
@@ -27,6 +29,7 @@ class RemoteFile:
 
     mirror: str | None = None
     url: str | None = None
+    package: str | None = None
     sha256: str | None = None
     unpacked_sha256: str | None = None
     size: int | None = None
@@ -34,8 +37,16 @@ class RemoteFile:
 
     @property
     def basename(self) -> str:
-        """The last component of the path or address."""
+        """The last component of the path or address; a package's wheel."""
+        if self.package is not None:
+            return f"{self.package.replace('==', '-')}.whl"
         return PurePosixPath(self.mirror or self.url or "").name
+
+    @property
+    def origin(self) -> dict[str, str]:
+        """Where it comes from, as ``source.json`` says it."""
+        found = {"mirror": self.mirror, "url": self.url, "package": self.package}
+        return {kind: where for kind, where in found.items() if where is not None}
 
 
 @dataclass(frozen=True)
@@ -99,6 +110,7 @@ def _file(item: Mapping[str, Any]) -> RemoteFile:
     return RemoteFile(
         mirror=item.get("mirror"),
         url=item.get("url"),
+        package=item.get("package"),
         sha256=item.get("sha256"),
         unpacked_sha256=item.get("unpacked_sha256"),
         size=item.get("bytes"),
