@@ -23,8 +23,9 @@ from maa.attention.lp import check_order, lp_normalize
 from maa.errors import UserError
 
 Receive = Callable[[int, Tensor, Tensor | None], None]
-RECORDING = "maa-recording"
-_receiver: ContextVar["_Recorder"] = ContextVar("receiver")
+Weigh = Callable[[int, Tensor, Tensor | None], Tensor]
+WEIGHED = "maa-weighed"
+_current: ContextVar["_Counted"] = ContextVar("current")
 
 
 def scores(
@@ -109,43 +110,68 @@ def use_mass_aware(model: nn.Module, p: float) -> nn.Module:
 
 
 @contextmanager
-def recording(model: nn.Module, receive: Receive) -> Iterator[None]:
-    """Call ``receive(layer, logits, support)`` for each layer of each forward pass.
+def attending(model: nn.Module, weigh: Weigh) -> Iterator[None]:
+    """Have ``weigh(layer, logits, support)`` return the weights of each layer.
 
     The logits are those before the softmax, (B, H, T, S), float32 at least, and may not
     be changed; the support is bool, broadcastable to them, or None. Layers count from 0
-    in the order in which they are passed. What the model computes stays the same.
+    in the order in which they are passed. Afterwards the model is what it was.
 
     Raises:
         UserError: if the model does not use the attention interface.
     """
     before = model.config._attn_implementation  # type: ignore[union-attr]
-    recorder = _Recorder(receive)
-    _install(model, RECORDING, _recorded)
-    hook = model.register_forward_pre_hook(recorder.restart)
-    token = _receiver.set(recorder)
+    counted = _Counted(weigh)
+    _install(model, WEIGHED, _weighed)
+    hook = model.register_forward_pre_hook(counted.restart)
+    token = _current.set(counted)
     try:
         yield
     finally:
-        _receiver.reset(token)
+        _current.reset(token)
         hook.remove()
         model.set_attn_implementation(before)  # type: ignore[operator]
 
 
-class _Recorder:
-    def __init__(self, receive: Receive) -> None:
-        self.receive = receive
+@contextmanager
+def recording(model: nn.Module, receive: Receive) -> Iterator[None]:
+    """Call ``receive(layer, logits, support)`` for each layer of each forward pass.
+
+    What is given is as in `attending`; what the model computes stays the same.
+
+    Raises:
+        UserError: if the model does not use the attention interface.
+    """
+
+    def weigh(layer: int, logits: Tensor, support: Tensor | None) -> Tensor:
+        receive(layer, logits, support)
+        return softmax(logits, support)
+
+    with attending(model, weigh):
+        yield
+
+
+def softmax(logits: Tensor, support: Tensor | None) -> Tensor:
+    """Return softmax weights on the support, of the logits' shape."""
+    hidden = logits if support is None else logits.masked_fill(~support, -math.inf)
+    return torch.softmax(hidden, -1)
+
+
+class _Counted:
+    def __init__(self, weigh: Weigh) -> None:
+        self.weigh = weigh
         self.layer = 0
 
     def restart(self, *_: object) -> None:
         self.layer = 0
 
-    def take(self, logits: Tensor, support: Tensor | None) -> None:
-        self.receive(self.layer, logits, support)
+    def weights(self, logits: Tensor, support: Tensor | None) -> Tensor:
+        found = self.weigh(self.layer, logits, support)
         self.layer += 1
+        return found
 
 
-def _recorded(
+def _weighed(
     module: nn.Module,
     query: Tensor,
     key: Tensor,
@@ -156,9 +182,7 @@ def _recorded(
     **options: Any,
 ) -> tuple[Tensor, Tensor]:
     logits, support = scores(module, query, key, attention_mask, scaling, options)
-    _receiver.get().take(logits, support)
-    hidden = logits if support is None else logits.masked_fill(~support, -math.inf)
-    return _attend(torch.softmax(hidden, -1), value, module, dropout)
+    return _attend(_current.get().weights(logits, support), value, module, dropout)
 
 
 def _install(model: nn.Module, name: str, function: Callable[..., Any]) -> None:

@@ -55,7 +55,11 @@ def audit(
         tokens = torch.tensor([list(passage)], device=device)
         with torch.inference_mode(), recording(model, receive):
             output = model(tokens)
-        loss = _loss(output.logits, tokens) if pretrained.causal else float("nan")
+        loss = (
+            next_token_loss(output.logits, tokens)
+            if pretrained.causal
+            else float("nan")
+        )
         found.append(_table(number, layers, loss))
         report(f"passage {number + 1} of {len(texts)}")
     return pd.concat(found, ignore_index=True)
@@ -72,7 +76,7 @@ def _table(number: int, layers: Sequence[Tensor], loss: float) -> pd.DataFrame:
     return table.reset_index()
 
 
-def _loss(logits: Tensor, tokens: Tensor) -> float:
+def next_token_loss(logits: Tensor, tokens: Tensor) -> float:
     """Return the mean negative log-likelihood of the next token, nats."""
     ahead = logits[0, :-1].float()
     return float(torch.nn.functional.cross_entropy(ahead, tokens[0, 1:]))
