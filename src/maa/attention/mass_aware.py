@@ -7,7 +7,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from maa.attention.chunked import chunked_attention
 from maa.attention.lp import check_mask, check_order, lp_gain, lp_normalize
+
+# Logits of a head from which on blocks are faster than the whole matrix.
+LONG = 512 * 512
 
 
 def mass_aware_attention(
@@ -18,11 +22,15 @@ def mass_aware_attention(
     mask: Tensor | None = None,
     dropout: float = 0.0,
     training: bool = True,
+    causal: bool = False,
 ) -> Tensor:
     """Scaled dot-product attention with the p-norm in softmax's place (eq. 3).
 
     Weights are normalised, then dropped out, then applied to ``v``. At ``p = 1`` this
     is `torch.nn.functional.scaled_dot_product_attention`.
+
+    From `LONG` logits a head on, and without dropout, the matrix of all weights is not
+    kept (`maa.attention.chunked`); the gradient can then not be differentiated again.
 
     Args:
         q: queries ``[..., L, d]``; logits are ``q k^T / sqrt(d)``. The leading
@@ -33,6 +41,7 @@ def mass_aware_attention(
         mask: bool, broadcastable to ``[..., L, n]``; True marks a valid key.
         dropout: probability of dropping a weight, in [0, 1].
         training: whether dropout acts.
+        causal: whether a query sees no key behind its own place; needs L = n.
 
     Returns:
         ``[..., L, e]``; zeros where a query has no valid key.
@@ -42,9 +51,23 @@ def mass_aware_attention(
         TypeError: for a mask that is not bool, or dtypes that differ.
     """
     _check_shapes(q, k, v)
-    weights = lp_normalize(_logits(q, k), p, mask)
-    if dropout:
-        weights = functional.dropout(weights, dropout, training)
+    order, queries, keys = check_order(p), q.shape[-2], k.shape[-2]
+    if causal and queries != keys:
+        raise ValueError(
+            f"causal attention needs as many keys as queries, got {keys} and {queries}"
+        )
+    dropping = dropout > 0 and training
+    if queries * keys >= LONG and not dropping:
+        if mask is not None:
+            leading = torch.broadcast_shapes(q.shape[:-2], k.shape[:-2])  # type: ignore[no-untyped-call]
+            check_mask(mask, torch.Size((*leading, queries, keys)))
+        return chunked_attention(q, k, v, order, mask, causal)
+    if causal:
+        seen = torch.ones(queries, keys, dtype=torch.bool, device=q.device).tril()
+        mask = seen if mask is None else seen & mask
+    weights = lp_normalize(_logits(q, k), order, mask)
+    if dropping:
+        weights = functional.dropout(weights, dropout)
     return weights @ v
 
 
