@@ -55,11 +55,9 @@ def audit(
         tokens = torch.tensor([list(passage)], device=device)
         with torch.inference_mode(), recording(model, receive):
             output = model(tokens)
-        loss = (
-            next_token_loss(output.logits, tokens)
-            if pretrained.causal
-            else float("nan")
-        )
+        loss = float("nan")
+        if pretrained.causal:
+            loss = float(next_token_loss(output.logits, tokens))
         found.append(_table(number, layers, loss))
         report(f"passage {number + 1} of {len(texts)}")
     return pd.concat(found, ignore_index=True)
@@ -76,10 +74,15 @@ def _table(number: int, layers: Sequence[Tensor], loss: float) -> pd.DataFrame:
     return table.reset_index()
 
 
-def next_token_loss(logits: Tensor, tokens: Tensor) -> float:
-    """Return the mean negative log-likelihood of the next token, nats."""
+def next_token_loss(logits: Tensor, tokens: Tensor) -> Tensor:
+    """Return the mean negative log-likelihood of the next token, nats, a scalar.
+
+    Args:
+        logits: a causal model's, (1, T, vocabulary).
+        tokens: what it read, (1, T).
+    """
     ahead = logits[0, :-1].float()
-    return float(torch.nn.functional.cross_entropy(ahead, tokens[0, 1:]))
+    return torch.nn.functional.cross_entropy(ahead, tokens[0, 1:])
 
 
 def by_head(measured: pd.DataFrame) -> pd.DataFrame:

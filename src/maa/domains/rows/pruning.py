@@ -89,5 +89,6 @@ def mean_loss(pretrained: Pretrained, texts: Sequence[Sequence[int]]) -> float:
     with torch.inference_mode():
         for passage in texts:
             tokens = torch.tensor([list(passage)], device=device)
-            losses.append(next_token_loss(pretrained.model(tokens).logits, tokens))
+            logits = pretrained.model(tokens).logits
+            losses.append(float(next_token_loss(logits, tokens)))
     return float(np.mean(losses))
