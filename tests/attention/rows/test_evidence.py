@@ -18,6 +18,7 @@ from maa.attention.rows.evidence import (
     tsallis,
 )
 from maa.attention.rows.geometry import log_closure
+from tests.attention.rows.helpers import close, mask
 
 GENERATOR = torch.Generator().manual_seed(8)
 ORDERS = [1.02, 1.1, 2.0, 5.0]
@@ -25,15 +26,6 @@ ORDERS = [1.02, 1.1, 2.0, 5.0]
 
 def rows(*shape: int) -> Tensor:
     return 2 * torch.randn(*shape, generator=GENERATOR, dtype=torch.float64)
-
-
-def mask(size: int, *keys: int) -> Tensor:
-    return torch.zeros(size, dtype=torch.bool).index_fill(0, torch.tensor(keys), True)
-
-
-def close(first: Tensor, second: Tensor | float, tolerance: float = 1e-9) -> None:
-    other = torch.as_tensor(second, dtype=first.dtype).expand_as(first)
-    torch.testing.assert_close(first, other, rtol=tolerance, atol=tolerance)
 
 
 def test_hill_numbers_by_hand() -> None:

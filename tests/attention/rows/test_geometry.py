@@ -19,17 +19,13 @@ from maa.attention.rows.geometry import (
     perturb,
     power,
 )
+from tests.attention.rows.helpers import close
 
 GENERATOR = torch.Generator().manual_seed(5)
 
 
 def rows(*shape: int) -> Tensor:
     return 3 * torch.randn(*shape, generator=GENERATOR, dtype=torch.float64)
-
-
-def close(first: Tensor, second: Tensor | float) -> None:
-    other = torch.as_tensor(second, dtype=first.dtype).expand_as(first)
-    torch.testing.assert_close(first, other, rtol=1e-10, atol=1e-10)
 
 
 def test_a_distance_by_hand() -> None:

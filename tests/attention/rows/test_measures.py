@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-from torch import Tensor
 
 from maa.attention.rows.entropy import entropy_parts
 from maa.attention.rows.evidence import (
@@ -16,12 +15,9 @@ from maa.attention.rows.evidence import (
 from maa.attention.rows.geometry import log_closure
 from maa.attention.rows.measures import HALF_FLOOR, MEASURES, row_measures
 from maa.attention.rows.split import balance, unevenness
+from tests.attention.rows.helpers import close
 
 GENERATOR = torch.Generator().manual_seed(11)
-
-
-def close(first: Tensor, second: Tensor) -> None:
-    torch.testing.assert_close(first, second.to(first), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("sinks", [(0,), (0, 6)])

@@ -15,21 +15,13 @@ from maa.attention.rows.split import (
     squares,
     unevenness,
 )
+from tests.attention.rows.helpers import close, mask
 
 GENERATOR = torch.Generator().manual_seed(6)
 
 
 def rows(*shape: int) -> Tensor:
     return 3 * torch.randn(*shape, generator=GENERATOR, dtype=torch.float64)
-
-
-def mask(size: int, *keys: int) -> Tensor:
-    return torch.zeros(size, dtype=torch.bool).index_fill(0, torch.tensor(keys), True)
-
-
-def close(first: Tensor, second: Tensor | float) -> None:
-    other = torch.as_tensor(second, dtype=first.dtype).expand_as(first)
-    torch.testing.assert_close(first, other, rtol=1e-9, atol=1e-9)
 
 
 def test_the_papers_rows() -> None:
