@@ -4,15 +4,14 @@
 
 Times are the fastest of some repeats. From length 4,096 on it should take at most 1.7
 times the time of `scaled_dot_product_attention`, which has one pass over the scores
-where ours needs two powers of each. A process of its own measures the memory that one
-forward and backward pass at the longest length takes beyond its inputs: less than one
-matrix of all weights of one head.
+where ours needs two powers of each. The memory of one forward and backward pass at the
+longest length, beyond that at 128 keys, has to be less than a matrix of all weights of
+one head, inputs and gradients of all heads included.
 """
 
 import argparse
 import functools
-import resource
-import subprocess
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -21,6 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from measured import measure
 from maa.attention import mass_aware_attention
 
 LIMIT = 1.7
@@ -45,13 +45,10 @@ def passes(attend: Attend, given: list[Tensor]) -> tuple[float, float]:
     return middle - start, time.perf_counter() - middle
 
 
-def peak(length: int) -> None:
-    """Print what a forward and backward pass take beyond inputs, MiB of memory."""
-    given = inputs(length)
-    passes(functools.partial(mass_aware_attention, p=1.1), inputs(600))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    passes(functools.partial(mass_aware_attention, p=1.1), given)
-    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+def peak(length: int) -> float:
+    """Return the peak memory of a process that attends once at a length, MiB."""
+    command = [sys.executable, __file__, "--lengths", str(length), "--once"]
+    return measure(command, os.environ).gibibytes * 1024
 
 
 def main() -> None:
@@ -63,15 +60,15 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--p", type=float, default=1.1)
     parser.add_argument("--causal", action="store_true")
-    parser.add_argument("--peak", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--once", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    if arguments.peak:
-        peak(arguments.peak)
-        return
     ours = functools.partial(
         mass_aware_attention, p=arguments.p, causal=arguments.causal
     )
+    if arguments.once:
+        passes(ours, inputs(*arguments.lengths))
+        return
     theirs = functools.partial(scaled_dot_product_attention, is_causal=arguments.causal)
     slow = []
     for length in arguments.lengths:
@@ -95,14 +92,14 @@ def main() -> None:
         if length >= 4096 and whole > LIMIT:
             slow.append(length)
     longest = max(arguments.lengths)
-    command = [sys.executable, __file__, "--peak", str(longest)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
     matrix = longest**2 * 4 / 2**20
+    taken = peak(longest) - peak(128)
     print(
-        f"memory at {longest} keys: {float(done.stdout):.0f} MiB for {HEADS} heads; "
-        f"all weights of one head would be {matrix:.0f} MiB"
+        f"memory at {longest} keys: {taken:.0f} MiB more than at 128, inputs and "
+        f"gradients of {HEADS} heads included; all weights of one head are "
+        f"{matrix:.0f} MiB"
     )
-    if longest >= 4096 and float(done.stdout) > matrix:
+    if longest >= 4096 and taken > matrix:
         raise SystemExit("error: as much memory as a matrix of all weights")
     if slow:
         raise SystemExit(f"error: more than {LIMIT} times at {slow}")
