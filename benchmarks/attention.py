@@ -17,10 +17,10 @@ import time
 from collections.abc import Callable
 
 import torch
+from measured import measure
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from measured import measure
 from maa.attention import mass_aware_attention
 
 LIMIT = 1.7
