@@ -49,10 +49,10 @@ def parse() -> argparse.Namespace:
 
 def run_audit(arguments: argparse.Namespace) -> None:
     """Audit a model and write what was found."""
-    from maa.domains.rows.audit import audit, by_head
-    from maa.domains.rows.models import load_model
-    from maa.domains.rows.page import render
-    from maa.domains.rows.texts import passages
+    from maa.audit.audit import audit, by_head
+    from maa.audit.models import load_model
+    from maa.audit.page import render
+    from maa.audit.texts import passages
 
     if not 0 <= arguments.first_row < arguments.tokens:
         raise UserError(

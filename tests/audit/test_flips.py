@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from maa.domains.rows.flips import head_flips
-from maa.domains.rows.models import Pretrained
-from maa.domains.rows.texts import passages
+from maa.audit.flips import head_flips
+from maa.audit.models import Pretrained
+from maa.audit.texts import passages
 from tests.small_transformers import small_model, small_tokenizer, text
 
 pytest.importorskip(

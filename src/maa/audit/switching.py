@@ -13,9 +13,9 @@ import pandas as pd
 import torch
 
 from maa.attention.adapters.huggingface import use_mass_aware
-from maa.domains.rows.audit import next_token_loss
-from maa.domains.rows.models import Pretrained
-from maa.domains.rows.pruning import mean_loss
+from maa.audit.audit import next_token_loss
+from maa.audit.models import Pretrained
+from maa.audit.pruning import mean_loss
 
 
 def switch(

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maa.attention.adapters.huggingface import attending, softmax
-from maa.domains.rows.audit import next_token_loss
-from maa.domains.rows.models import Pretrained
+from maa.audit.audit import next_token_loss
+from maa.audit.models import Pretrained
 
 CRITERIA = ("sink_share", "entropy", "content_entropy")
 

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 import torch
 
-from maa.domains.rows.models import Pretrained
-from maa.domains.rows.pruning import CRITERIA, mean_loss, prune, pruned
-from maa.domains.rows.texts import passages
+from maa.audit.models import Pretrained
+from maa.audit.pruning import CRITERIA, mean_loss, prune, pruned
+from maa.audit.texts import passages
 from tests.small_transformers import small_model, small_tokenizer, text
 
 pytest.importorskip(
@@ -51,7 +51,7 @@ def test_the_heads_at_the_ends_of_a_criterion_are_taken(
         seen.append({tuple(x) for x in (keep == 0).nonzero().tolist()})
         return pruned(pretrained.model, keep)
 
-    monkeypatch.setattr("maa.domains.rows.pruning.pruned", looked_at)
+    monkeypatch.setattr("maa.audit.pruning.pruned", looked_at)
     cut = passages(pretrained.tokenizer, [text(28)], 14)
     found = prune(
         pretrained, heads.sample(frac=1, random_state=2), cut, 0.25, report=lambda _: 0

@@ -7,7 +7,7 @@ import pandas as pd
 from jinja2 import Environment, StrictUndefined
 
 from maa.attention.rows.measures import MEASURES
-from maa.domains.rows.drawings import embedded, head_maps, layer_channels
+from maa.audit.drawings import embedded, head_maps, layer_channels
 
 SHOWN = [
     *("sink_share", "diagonal_share", "entropy", "content_entropy"),
@@ -29,7 +29,7 @@ def render(
 
     Args:
         name: the model's name.
-        measured: what `maa.domains.rows.audit.audit` returned.
+        measured: what `maa.audit.audit.audit` returned.
         heads: the same by head.
         tokens: length of a passage.
         sinks: which tokens were sinks.
@@ -40,7 +40,7 @@ def render(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     layers = heads.groupby("layer")[SHOWN].mean()
-    template = resources.files("maa.domains.rows").joinpath("page.html.j2")
+    template = resources.files("maa.audit").joinpath("page.html.j2")
     return environment.from_string(template.read_text(encoding="utf-8")).render(
         name=name,
         depth=heads["layer"].nunique(),

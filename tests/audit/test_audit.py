@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from maa.attention.rows.measures import MEASURES
-from maa.domains.rows.audit import audit, by_head
-from maa.domains.rows.models import Pretrained, load_model
-from maa.domains.rows.page import facts
-from maa.domains.rows.texts import passages, sink_positions
+from maa.audit.audit import audit, by_head
+from maa.audit.models import Pretrained, load_model
+from maa.audit.page import facts
+from maa.audit.texts import passages, sink_positions
 from maa.errors import UserError
 from tests.small_transformers import small_model, small_tokenizer, text
 

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from maa.domains.rows.models import Pretrained
-from maa.domains.rows.pruning import mean_loss
-from maa.domains.rows.switching import switch
-from maa.domains.rows.texts import passages
+from maa.audit.models import Pretrained
+from maa.audit.pruning import mean_loss
+from maa.audit.switching import switch
+from maa.audit.texts import passages
 from tests.small_transformers import small_model, small_tokenizer, text
 
 pytest.importorskip(

@@ -11,8 +11,8 @@ from maa.attention.adapters.huggingface import recording
 from maa.attention.rows.dissimilarity import DISSIMILARITIES
 from maa.attention.rows.split import logit_mass
 from maa.attention.rows.triples import flip_rates, sample_triples
-from maa.domains.rows.models import Pretrained
-from maa.domains.rows.texts import sink_positions
+from maa.audit.models import Pretrained
+from maa.audit.texts import sink_positions
 
 SCOPES = ("all", "layer")
 
@@ -34,7 +34,7 @@ def head_flips(
     Args:
         pretrained: the model.
         texts: passages as tokens.
-        sinks: which tokens are sinks, as `maa.domains.rows.texts.sink_positions` says.
+        sinks: which tokens are sinks, as `maa.audit.texts.sink_positions` says.
         triples: triples of heads a passage, from ``all`` heads and from within a
             ``layer``.
         rows: queries that are drawn of a passage.

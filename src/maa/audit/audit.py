@@ -8,8 +8,8 @@ from torch import Tensor
 
 from maa.attention.adapters.huggingface import recording
 from maa.attention.rows.measures import MEASURES, row_measures
-from maa.domains.rows.models import Pretrained
-from maa.domains.rows.texts import sink_positions
+from maa.audit.models import Pretrained
+from maa.audit.texts import sink_positions
 
 
 def audit(
@@ -27,7 +27,7 @@ def audit(
     Args:
         pretrained: the model.
         texts: passages as tokens.
-        sinks: which tokens are sinks, as `maa.domains.rows.texts.sink_positions` says.
+        sinks: which tokens are sinks, as `maa.audit.texts.sink_positions` says.
         p: order of the gain and the Hill numbers.
         first_row: rows before it, which see few keys, are left out.
         report: takes one line a passage.

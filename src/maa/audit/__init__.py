@@ -1,0 +1,1 @@
+"""Pretrained transformers read texts, and their attention rows are measured."""

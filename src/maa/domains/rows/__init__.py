@@ -1,1 +1,0 @@
-"""The domain of attention rows: pretrained transformers read texts."""
