@@ -20,8 +20,3 @@ def mirror() -> Path:
     if not folder.is_dir():
         pytest.fail(f"MAA_DATA_MIRROR={value} is not a folder")
     return folder.resolve()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the cluster's tests: they wait a lot, and would else be waited for."""
-    items.sort(key=lambda item: "slurm" not in item.path.parts)
