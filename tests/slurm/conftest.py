@@ -1,5 +1,6 @@
 """A real SLURM on this machine, and small studies that are run on it."""
 
+import fcntl
 import os
 import re
 import shutil
@@ -178,7 +179,10 @@ def cluster() -> Iterator[Cluster]:
         worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
         options = ["--accounting", "--mem", "64000"]
         options += ["--port-base", str(16800 + 100 * worker)]
-        subprocess.run([HERE / "start-slurm", root, *options], check=True)
+        # Two that start at once are too slow for each other's patience.
+        with Path(tempfile.gettempdir(), "maa-slurm.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            subprocess.run([HERE / "start-slurm", root, *options], check=True)
         yield Cluster(
             root,
             kept
