@@ -12,6 +12,8 @@ from maa.attention.lp import check_mask, check_order, lp_gain, lp_normalize
 
 # Logits of a head from which on blocks are faster than the whole matrix.
 LONG = 512 * 512
+# The same where blocks, which go head by head, are slower but for their memory.
+LONG_ON_GPU = 4096 * 4096
 
 
 def mass_aware_attention(
@@ -29,7 +31,7 @@ def mass_aware_attention(
     Weights are normalised, then dropped out, then applied to ``v``. At ``p = 1`` this
     is `torch.nn.functional.scaled_dot_product_attention`.
 
-    From `LONG` logits a head on, and without dropout, the matrix of all weights is not
+    From `LONG` logits a head on (`LONG_ON_GPU` elsewhere than on a CPU), and without dropout, the matrix of all weights is not
     kept (`maa.attention.chunked`); the gradient can then not be differentiated again.
 
     Args:
@@ -57,7 +59,8 @@ def mass_aware_attention(
             f"causal attention needs as many keys as queries, got {keys} and {queries}"
         )
     dropping = dropout > 0 and training
-    if queries * keys >= LONG and not dropping:
+    long = LONG if q.device.type == "cpu" else LONG_ON_GPU
+    if queries * keys >= long and not dropping:
         if mask is not None:
             leading = torch.broadcast_shapes(q.shape[:-2], k.shape[:-2])  # type: ignore[no-untyped-call]
             check_mask(mask, torch.Size((*leading, queries, keys)))

@@ -72,13 +72,13 @@ def entropy_parts(
 
 
 @dataclass(frozen=True)
-class Attribution:
-    """A change of entropy in channels that add up to it exactly, each (...); nats.
+class Channels:
+    """A change of entropy, or a divergence, in channels that add up to it exactly.
 
     Attributes:
-        sink: mass that moved between sinks and content.
-        within: within the sinks.
-        content: within the content.
+        sink: between sinks and content, (...), nats.
+        within: within the sinks, times their mean share.
+        content: within the content, times its mean share.
     """
 
     sink: Tensor
@@ -87,11 +87,11 @@ class Attribution:
 
     @property
     def total(self) -> Tensor:
-        """The whole change."""
+        """The whole of it."""
         return self.sink + self.within + self.content
 
 
-def attribute(before: EntropyParts, after: EntropyParts) -> Attribution:
+def attribute(before: EntropyParts, after: EntropyParts) -> Channels:
     """Attribute the change of a row's entropy by the midpoint rule.
 
     Each factor's change is weighed by the other's mean before and after (Shapley's
@@ -104,36 +104,16 @@ def attribute(before: EntropyParts, after: EntropyParts) -> Attribution:
     moved = after.share - before.share
     rho = (before.sinks + after.sinks) / 2
     pi = (before.content + after.content) / 2
-    return Attribution(
+    return Channels(
         after.binary - before.binary + moved * (rho - pi),
         share * (after.sinks - before.sinks),
         (before.rest + after.rest) / 2 * (after.content - before.content),
     )
 
 
-@dataclass(frozen=True)
-class DivergenceParts:
-    """Jensen-Shannon's divergence of two rows in channels, each (...); nats.
-
-    Attributes:
-        sink: that of the sinks' shares alone.
-        within: within the sinks, times the mean share of the sinks.
-        content: within the content, times the mean share of the content.
-    """
-
-    sink: Tensor
-    within: Tensor
-    content: Tensor
-
-    @property
-    def total(self) -> Tensor:
-        """The divergence of the whole rows."""
-        return self.sink + self.within + self.content
-
-
 def divergence_parts(
     first: Tensor, second: Tensor, sinks: Tensor, support: Tensor | None = None
-) -> DivergenceParts:
+) -> Channels:
     """Return the Jensen-Shannon divergence of two rows in channels.
 
     JS(p, q) = JS(S, T) + mean share of the sinks * JS_w(rho, rho') + mean share of the
@@ -144,7 +124,7 @@ def divergence_parts(
     rest = rest_of(a, (sinks,), support)
     p, q = logit_mass(first, sinks, support), logit_mass(second, sinks, support)
     sink = jensen_shannon(_log_shares(p), _log_shares(q))
-    return DivergenceParts(
+    return Channels(
         sink,
         _weighted(a, b, inside, torch.sigmoid(p), torch.sigmoid(q)),
         _weighted(a, b, rest, torch.sigmoid(-p), torch.sigmoid(-q)),
