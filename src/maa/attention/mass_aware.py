@@ -31,8 +31,9 @@ def mass_aware_attention(
     Weights are normalised, then dropped out, then applied to ``v``. At ``p = 1`` this
     is `torch.nn.functional.scaled_dot_product_attention`.
 
-    From `LONG` logits a head on (`LONG_ON_GPU` elsewhere than on a CPU), and without dropout, the matrix of all weights is not
-    kept (`maa.attention.chunked`); the gradient can then not be differentiated again.
+    From `LONG` logits a head on (`LONG_ON_GPU` elsewhere than on a CPU), and without
+    dropout, the matrix of all weights is not kept (`maa.attention.chunked`); the
+    gradient can then not be differentiated again.
 
     Args:
         q: queries ``[..., L, d]``; logits are ``q k^T / sqrt(d)``. The leading
