@@ -49,6 +49,22 @@ def runs_of(sets: Mapping[str, Mapping[str, Any]]) -> list[Run]:
     return list(found)
 
 
+def audits_of(study: Mapping[str, Any] | None) -> dict[str, list[tuple[str, str]]]:
+    """Return the cells (text, model) of each table of an audit that has any.
+
+    Args:
+        study: the part of the configuration on attention rows; None: there is none.
+    """
+    if study is None:
+        return {}
+    every = list(product(study["datasets"], study["backbones"]))
+    found = dict.fromkeys(("measured", "flips", "clusters"), every)
+    for table in ("pruning", "switching"):
+        named = study[table]["cells"]
+        found[table] = [(cell["dataset"], cell["backbone"]) for cell in named]
+    return {table: cells for table, cells in found.items() if cells}
+
+
 def cells_of(entry: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the cells (data set, backbone) of a set of runs."""
     if "cells" in entry:

@@ -5,6 +5,7 @@ import gc
 import json
 import os
 import re
+import shlex
 import sys
 import time
 
@@ -31,7 +32,7 @@ from maa.errors import UserError
 from maa.figures.catalogue import CATALOGUE, drawable, needs
 from maa.fingerprint import Code
 from maa.operators import parse_operator
-from maa.study import runs_of, sets_of
+from maa.study import audits_of, runs_of, sets_of
 
 # Planning a large study makes millions of objects that all live to the end. Looking for
 # garbage among them, on the way and once more at the exit, takes a third of a dry run.
@@ -81,11 +82,16 @@ def relative(*parts):
     return os.path.relpath(ROOT.joinpath(*parts))
 
 
+def studies():
+    """Return the domains whose models are trained and probed, each with its study."""
+    return {name: s for name, s in config["domains"].items() if name != "rows"}
+
+
 def check_configuration():
     """Check what no schema can: names that must agree with each other."""
     check(config, SCHEMAS / "config.schema.yaml", "the configuration")
     check(REGISTRY, SCHEMAS / "datasets.schema.yaml", "config/datasets.yaml")
-    for domain, study in config["domains"].items():
+    for domain, study in studies().items():
         check_study(f"domains.{domain}", study, REGISTRY[domain])
         for arm in ("baseline", "treatment"):
             operator = config["inference"][arm]
@@ -95,6 +101,8 @@ def check_configuration():
                     f"domains.{domain}.operators ({', '.join(study['operators'])}); "
                     "add it there"
                 )
+    if "rows" in config["domains"]:
+        check_audits(config["domains"]["rows"], REGISTRY["rows"])
     arms = config["inference"]
     if arms["baseline"] == arms["treatment"]:
         raise UserError(
@@ -126,6 +134,15 @@ def check_study(where, study, known):
                 )
 
 
+# A configuration that is laid over another leaves a domain out by null.
+config["domains"] = {
+    name: study for name, study in config["domains"].items() if study is not None
+}
+
+
+include: "readings.smk"
+
+
 try:
     check_configuration()
 except UserError as error:
@@ -137,17 +154,21 @@ if config["mirror"]:
 
 
 # By domain: the sets of runs, all runs of them, and the set of those that are traced.
-SETS = {domain: sets_of(study) for domain, study in config["domains"].items()}
+SETS = {domain: sets_of(study) for domain, study in studies().items()}
 RUNS = {domain: runs_of(sets) for domain, sets in SETS.items()}
 TRACED = {}
-for domain, study in config["domains"].items():
+for domain, study in studies().items():
     both = [op for op in study["operators"] if op in study["trace"]["operators"]]
     TRACED[domain] = {"core": SETS[domain]["core"] | {"operators": both}}
+
+# By table of the audits: its cells (text, model).
+AUDITED = audits_of(config["domains"].get("rows"))
 
 OPERATORS = {}
 for sets in SETS.values():
     for name, runs in sets.items():
         OPERATORS.setdefault(name, set()).update(runs["operators"])
+OPERATORS |= {f"audits-{table}": set() for table in AUDITED}
 FIGURES = drawable("figure", OPERATORS)
 TABLES = drawable("table", OPERATORS)
 for sets in TRACED.values():
@@ -162,6 +183,8 @@ for sets in TRACED.values():
 def values(axis):
     """Return a wildcard's pattern: all values of an axis of the runs."""
     found = {str(run[axis]) for runs in RUNS.values() for run in runs}
+    if axis == 0:
+        found |= set(REGISTRY["rows"]) if AUDITED else set()
     return "|".join(re.escape(value) for value in sorted(found))
 
 

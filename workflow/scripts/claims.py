@@ -9,6 +9,8 @@ tables in the same folder.
 import argparse
 from pathlib import Path
 
+import pandas as pd
+
 from maa.claims.book import load_book
 from maa.claims.evaluate import Tables, evaluate, numbers_table, results_table
 from maa.claims.page import render
@@ -19,8 +21,6 @@ TABLES = {
     "cells": "effects of cells",
     "aggregate": "aggregate endpoints",
     "statistics": "single statistics",
-}
-MORE_TABLES = {
     "contrasts": "every operator against its baseline",
     "contrast_cells": "the same by cell",
     "selection": "choices of the power",
@@ -37,10 +37,17 @@ def parse() -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     books = {"claims": "the book of claims (YAML)", "schema": "its schema (YAML)"}
-    for name, text in (books | TABLES | OUTPUTS).items():
+    for name, text in (books | OUTPUTS).items():
         parser.add_argument(f"--{name}", type=Path, required=True, help=text)
-    for name, text in MORE_TABLES.items():
+    for name, text in TABLES.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=Path, help=text)
+    parser.add_argument(
+        "--facts",
+        type=Path,
+        nargs="*",
+        default=[],
+        help="named numbers: domain, fact, dataset, backbone, value, low, high, cells",
+    )
     parser.add_argument(
         "--numbers", type=Path, help="the paper's numbers beside ours (CSV), to write"
     )
@@ -57,8 +64,11 @@ def main() -> None:
     """Judge and write."""
     arguments = parse()
     book = load_book(arguments.claims, arguments.schema)
-    paths = {name: getattr(arguments, name) for name in (*TABLES, *MORE_TABLES)}
-    tables = Tables(**{name: read_table(path) for name, path in paths.items() if path})
+    paths = {name: getattr(arguments, name) for name in TABLES}
+    given = {name: read_table(path) for name, path in paths.items() if path}
+    if arguments.facts:
+        given["facts"] = pd.concat([read_table(path) for path in arguments.facts])
+    tables = Tables(**given)
     results = evaluate(book, tables)
     table = results_table(results)
     page = render(book, results, tables.cells, tables.aggregate, arguments.exhibits)

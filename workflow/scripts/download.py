@@ -3,7 +3,8 @@
 Reads the command line and, if there is one, a mirror folder. Gets the files of the
 first source that has them whole into a store, which is never emptied: what is there is
 not fetched twice. Writes a folder of links to them, and ``source.json``, which says
-where they came from. A generated stream has no files: its parameters are all there is.
+where they came from. A generated stream has no files: its parameters are all there is;
+nor has a model of a hub, which is fetched when it is loaded.
 Section A.1 and Table 10 of the paper name the public data sets.
 """
 
@@ -71,6 +72,9 @@ def parse() -> argparse.Namespace:
 def obtain(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what ``source.json`` says beside the names of domain and data set."""
     entry = arguments.entry
+    if "hub" in entry:
+        named = {"hub": entry["hub"], "revision": entry.get("revision")}
+        return {"format": "hub", "files": [], **named}
     if "generated" in entry:
         return {"format": "generated", "parameters": entry["generated"], "files": []}
     return fetch(

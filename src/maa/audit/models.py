@@ -34,12 +34,15 @@ class Pretrained:
         return int(config.num_hidden_layers), int(config.num_attention_heads)  # type: ignore[union-attr, arg-type]
 
 
-def load_model(name: str, device: str = "cpu") -> Pretrained:
+def load_model(
+    name: str, device: str = "cpu", revision: str | None = None
+) -> Pretrained:
     """Load a model and its tokenizer.
 
     Args:
         name: a hub's name, a folder, or a file that ends in ``.gguf``.
         device: where the model lies.
+        revision: branch, tag or commit on a hub; None takes its main branch.
 
     Raises:
         UserError: if transformers is not installed, or the model cannot be had.
@@ -57,6 +60,8 @@ def load_model(name: str, device: str = "cpu") -> Pretrained:
         ) from error
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     where, options = _location(name)
+    if revision is not None:
+        options["revision"] = revision
     try:
         config = transformers.AutoConfig.from_pretrained(where, **options)
         known = CAUSAL.get(config.model_type)  # a GGUF file names no architecture
@@ -76,6 +81,19 @@ def load_model(name: str, device: str = "cpu") -> Pretrained:
         ) from error
     model.to(torch.device(device))  # type: ignore[arg-type]
     return Pretrained(name, model.eval(), tokenizer, bool(causal))
+
+
+def check_causal(pretrained: Pretrained) -> None:
+    """Stop where a perplexity is asked of a model that predicts no next token.
+
+    Raises:
+        UserError: naming the model.
+    """
+    if not pretrained.causal:
+        raise UserError(
+            f"{pretrained.name} is an encoder and has no perplexity; take a causal "
+            "model, as in the cells of domains.rows.pruning and switching"
+        )
 
 
 def _location(name: str) -> tuple[str, dict[str, str]]:

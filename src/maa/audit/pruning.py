@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from maa.attention.adapters.huggingface import attending, softmax
 from maa.audit.audit import next_token_loss
-from maa.audit.models import Pretrained
+from maa.audit.models import Pretrained, check_causal
 
 CRITERIA = ("sink_share", "entropy", "content_entropy")
 
@@ -44,7 +44,11 @@ def prune(
         One row a variant: ``criterion`` (``none``, one of `CRITERIA`, or ``random``),
         ``side`` (``highest``, ``lowest``, or the number of the draw), ``loss`` (nats a
         token) and ``perplexity``.
+
+    Raises:
+        UserError: if the model predicts no next token.
     """
+    check_causal(pretrained)
     depth, width = pretrained.shape
     table = heads.set_index(["layer", "head"]).sort_index()
     count = round(fraction * len(table))

@@ -14,7 +14,7 @@ import torch
 
 from maa.attention.adapters.huggingface import use_mass_aware
 from maa.audit.audit import next_token_loss
-from maa.audit.models import Pretrained
+from maa.audit.models import Pretrained, check_causal
 from maa.audit.pruning import mean_loss
 
 
@@ -44,7 +44,11 @@ def switch(
     Returns:
         One row a power and stage: ``p``, ``steps`` (0 or the number given), ``loss``
         (nats a token) and ``perplexity``, on the test passages.
+
+    Raises:
+        UserError: if the model predicts no next token.
     """
+    check_causal(pretrained)
     found = []
     for p in powers:
         model = copy.deepcopy(pretrained.model)

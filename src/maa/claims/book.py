@@ -12,7 +12,8 @@ def load_book(path: str | Path, schema: str | Path) -> dict[str, Any]:
     """Read the claims and check them against their schema.
 
     Returns:
-        A mapping with ``paper`` (what was published on which grid), ``sections``,
+        A mapping with ``paper`` (what was published on which grid), ``companions``
+        (the same of the papers that belong to it, by domain), ``sections``,
         ``claims``, ``notes`` (defaults taken where the paper is silent) and
         ``exhibits`` (figures and tables of the page).
 
@@ -29,7 +30,10 @@ def load_book(path: str | Path, schema: str | Path) -> dict[str, Any]:
     sections = [section["name"] for section in book["sections"]]
     for claim in book["claims"]:
         where = f"{path}, claim {claim['id']}"
-        _check_claim(claim, where, sections, set(ids), book["paper"]["grids"])
+        domains = book["paper"]["grids"]
+        if claim["kind"] == "fact":
+            domains = book["companions"]
+        _check_claim(claim, where, sections, set(ids), domains)
     return book
 
 
@@ -38,7 +42,7 @@ def _check_claim(
     where: str,
     sections: list[str],
     ids: set[str],
-    grids: dict[str, Any],
+    domains: dict[str, Any],
 ) -> None:
     """Check what no schema can: that the names a claim uses exist."""
     if claim["section"] not in sections:
@@ -47,10 +51,11 @@ def _check_claim(
             f"{sections}); add it under sections"
         )
     domain = claim.get("domain")
-    if domain is not None and domain not in grids:
+    if domain is not None and domain not in domains:
+        under = "companions" if claim["kind"] == "fact" else "paper.grids"
         raise UserError(
-            f"{where}: the domain {domain!r} has no grid under paper.grids (there are "
-            f"{sorted(grids)}); add it"
+            f"{where}: the domain {domain!r} has no grid under {under} (there are "
+            f"{sorted(domains)}); add it"
         )
     for key in ("of", "against"):
         unknown = [name for name in claim.get(key, []) if name not in ids]

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from maa.claims.arithmetic import arithmetic
+from maa.claims.facts import COLUMNS, numbers_of_facts, scope_of_facts
 from maa.claims.identities import largest_error
 from maa.claims.numbers import Number, entries, numbers_of
 from maa.claims.patterns import agrees, judge_numbers, pattern_text
@@ -33,6 +34,9 @@ _CONTRASTS = (
 _CONTRAST_CELLS = (
     "group baseline treatment domain dataset backbone endpoint target seeds constant"
 )
+_CELLS = "domain dataset backbone endpoint target seeds constant"
+_AGGREGATE = "domain endpoint label change percent"
+_STATISTICS = "domain endpoint target constant"
 _SELECTION = "domain variant fold p chosen cells"
 _SUPPORT = "domain dataset target support"
 
@@ -54,15 +58,17 @@ class Tables:
         selection: candidates and choices of the power selection.
         support: ``support``, the share of queries with evidence, of each (``domain``,
             ``dataset``, ``target``).
+        facts: named numbers of the companion papers (`maa.claims.facts`).
     """
 
-    cells: pd.DataFrame
-    aggregate: pd.DataFrame
-    statistics: pd.DataFrame
+    cells: pd.DataFrame = field(default_factory=_absent(_CELLS))
+    aggregate: pd.DataFrame = field(default_factory=_absent(_AGGREGATE))
+    statistics: pd.DataFrame = field(default_factory=_absent(_STATISTICS))
     contrasts: pd.DataFrame = field(default_factory=_absent(_CONTRASTS))
     contrast_cells: pd.DataFrame = field(default_factory=_absent(_CONTRAST_CELLS))
     selection: pd.DataFrame = field(default_factory=_absent(_SELECTION))
     support: pd.DataFrame = field(default_factory=_absent(_SUPPORT))
+    facts: pd.DataFrame = field(default_factory=_absent(COLUMNS))
 
 
 @dataclass(frozen=True)
@@ -94,13 +100,14 @@ def evaluate(book: Mapping[str, Any], tables: Tables) -> list[Result]:
         "pattern": _pattern,
         "choice": _choice,
         "support": _support,
+        "fact": _fact,
     }
     return [judges[claim["kind"]](claim, tables, book) for claim in book["claims"]]
 
 
 def how_judged(claim: Mapping[str, Any]) -> str:
     """Return the rule of a claim as a text."""
-    many = claim["kind"] in ("pattern", "choice", "support", "arithmetic")
+    many = claim["kind"] in ("pattern", "choice", "support", "arithmetic", "fact")
     return pattern_text(claim["rule"]) if many else rule_text(claim["rule"])
 
 
@@ -317,6 +324,17 @@ def _support(
         for entry in claim["numbers"]
         for row in _rows(rows, {"target": entry["target"]}).to_dict("records")
     )
+    return Result(claim, judge_numbers(claim["rule"], numbers), scope, numbers=numbers)
+
+
+def _fact(claim: Mapping[str, Any], tables: Tables, book: Mapping[str, Any]) -> Result:
+    """Judge numbers of a companion paper."""
+    numbers = tuple(numbers_of_facts(claim, tables.facts))
+    companion = book["companions"][claim["domain"]]
+    scope = scope_of_facts(claim, tables.facts, companion)
+    if not any(number.ran for number in numbers):
+        reason = "What it needs is not in the study: a model, or a step of it."
+        return Result(claim, not_run(reason), scope, numbers=numbers)
     return Result(claim, judge_numbers(claim["rule"], numbers), scope, numbers=numbers)
 
 

@@ -40,12 +40,8 @@ def render(
     return environment.from_string(text).render(
         paper=book["paper"],
         verdicts=VERDICTS,
-        tallies={
-            "Claims on data": tally([r for r in results if not on_paper(r.claim)]),
-            "On the operator and on the paper's own numbers": tally(
-                [r for r in results if on_paper(r.claim)]
-            ),
-        },
+        companions=book["companions"].values(),
+        tallies=tallies_of(book, results),
         scope=page_scope(results),
         sections=sections_of(book, results),
         exhibits=[
@@ -72,6 +68,25 @@ def sections_of(
     return sections
 
 
+def tallies_of(
+    book: Mapping[str, Any], results: Sequence[Result]
+) -> dict[str, dict[str, int]]:
+    """Return by heading how many claims have each verdict: first the main paper's."""
+    own = [r for r in results if r.claim["kind"] != "fact"]
+    groups = {
+        "Claims on data": [r for r in own if not on_paper(r.claim)],
+        "On the operator and on the paper's own numbers": [
+            r for r in own if on_paper(r.claim)
+        ],
+    }
+    for section in book["sections"]:
+        if "companion" in section:
+            groups[section["title"]] = [
+                r for r in results if r.claim["section"] == section["name"]
+            ]
+    return {heading: tally(found) for heading, found in groups.items() if found}
+
+
 def tally(results: Sequence[Result]) -> dict[str, int]:
     """Count the claims of each verdict, zero counts included."""
     found = [result.finding.verdict for result in results]
@@ -89,8 +104,9 @@ def needs_runs(claim: Mapping[str, Any]) -> bool:
 
 
 def page_scope(results: Sequence[Result]) -> list[str]:
-    """Return how far the verdicts reach; nothing for just the paper's whole grid."""
-    measured = [r.scope for r in results if needs_runs(r.claim)]
+    """Return how far the main paper's verdicts reach; nothing for its whole grid."""
+    own = [r for r in results if r.claim["kind"] != "fact"]
+    measured = [r.scope for r in own if needs_runs(r.claim)]
     ran = [scope for scope in measured if scope.datasets]
     if not ran:
         return ["No claim on data was measured."] if measured else []

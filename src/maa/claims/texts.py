@@ -56,6 +56,10 @@ def number_texts(number: Number) -> dict[str, str]:
 
 
 def _paper(number: Number) -> str:
+    if np.isinf(number.paper):
+        return f"{number.paper_high:g} at most"
+    if np.isinf(number.paper_high):
+        return f"{number.paper:g} at least"
     if np.isnan(number.paper):
         return "" if np.isnan(number.margin) else f"within ±{number.margin:g}"
     if not np.isnan(number.paper_high):
