@@ -28,7 +28,6 @@ from scipy.stats import spearmanr
 from sklearn.cluster import AgglomerativeClustering
 from sklearn.manifold import ClassicalMDS
 from sklearn.metrics import adjusted_rand_score, silhouette_score
-from torch import Tensor
 
 from maa.attention.rows.pairwise import PAIRWISE, pairwise
 from maa.attention.rows.split import logit_mass
@@ -105,7 +104,7 @@ def head_distances(
         )
     generator = np.random.default_rng(seed)
     seen = captured(pretrained, texts, sinks, generator, rows, first_row, report=report)
-    sums: list[dict[Kind, Tensor]] = [{}, {}]
+    sums: list[dict[Kind, Floats]] = [{}, {}]
     count, held = [0, 0], torch.zeros(pretrained.shape, dtype=torch.float64)
     for one in seen:
         half = one.text % 2
@@ -116,7 +115,7 @@ def head_distances(
             sums[half][kind] = total + sums[half].get(kind, 0.0)
     used = [half for half in (0, 1) if count[half]]
     halves = {
-        kind: np.stack([sums[half][kind].numpy() / count[half] for half in used])
+        kind: np.stack([sums[half][kind] / count[half] for half in used])
         for kind in sums[0]
     }
     layer, head = np.indices(pretrained.shape).reshape(2, -1)
@@ -125,13 +124,13 @@ def head_distances(
     return HeadDistances(heads, halves, tuple(count[half] for half in used))
 
 
-def _summed(one: Captured, measures: Sequence[str]) -> Iterator[tuple[Kind, Tensor]]:
+def _summed(one: Captured, measures: Sequence[str]) -> Iterator[tuple[Kind, Floats]]:
     """Yield each kind's sum over a passage's rows, (H, H)."""
     rows = one.logits.flatten(0, 1).transpose(0, 1)
     for convention, support in (("keep", one.support), ("drop", one.content)):
         for measure in measures:
             found = pairwise(measure, rows, support).sum(0)
-            yield Kind(measure, convention), found.cpu()
+            yield Kind(measure, convention), found.cpu().numpy()
 
 
 @dataclass(frozen=True)
