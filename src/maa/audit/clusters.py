@@ -109,8 +109,8 @@ def head_distances(
     for one in seen:
         half = one.text % 2
         count[half] += len(one.queries)
-        share = logit_mass(one.logits, one.sinks, one.support).sigmoid()
-        held += share.double().sum(-1).cpu()
+        holds = logit_mass(one.logits, one.sinks, one.support).sigmoid()
+        held += holds.double().sum(-1).cpu()
         for kind, total in _summed(one, measures):
             sums[half][kind] = total + sums[half].get(kind, 0.0)
     used = [half for half in (0, 1) if count[half]]
