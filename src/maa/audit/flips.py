@@ -4,15 +4,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
-import torch
-from torch import Tensor
 
-from maa.attention.adapters.huggingface import recording
 from maa.attention.rows.dissimilarity import DISSIMILARITIES
 from maa.attention.rows.split import logit_mass
 from maa.attention.rows.triples import flip_rates, sample_triples
+from maa.audit.capture import captured
 from maa.audit.models import Pretrained
-from maa.audit.texts import sink_positions
 
 SCOPES = ("all", "layer")
 
@@ -53,45 +50,16 @@ def head_flips(
     heads = np.arange(depth * width)
     groups = {"all": [heads.tolist()], "layer": heads.reshape(depth, width).tolist()}
     found = []
-    for number, passage in enumerate(texts):
-        kept = np.sort(
-            generator.choice(
-                np.arange(first_row, len(passage)),
-                min(rows, len(passage) - first_row),
-                replace=False,
-            )
-        )
-        logits, support = _rows_of(pretrained, passage, kept)
-        where = sink_positions(pretrained.tokenizer, passage, sinks)
-        mask = torch.zeros(len(passage), dtype=torch.bool, device=logits.device)
-        mask[where] = True
-        held = logit_mass(logits, mask, support)
-        told = {"text": number, "row": kept, "share": held.mean(0).sigmoid().cpu()}
-        told["spread"] = held.std(0).cpu()
+    seen = captured(pretrained, texts, sinks, generator, rows, first_row, report=report)
+    for one in seen:
+        logits = one.logits.flatten(0, 1)
+        held = logit_mass(logits, one.sinks, one.support)
+        told = {"text": one.text, "row": one.queries}
+        told |= {"share": held.mean(0).sigmoid().cpu(), "spread": held.std(0).cpu()}
         for scope in SCOPES:
             drawn = sample_triples(groups[scope], triples, generator)
-            rates = flip_rates(logits, drawn, mask, support)
+            rates = flip_rates(logits, drawn, one.sinks, one.support)
             for name in DISSIMILARITIES:
                 given = {"scope": scope, "measure": name, "rate": rates[name].cpu()}
                 found.append(pd.DataFrame(told | given))
-        report(f"passage {number + 1} of {len(texts)}")
     return pd.concat(found, ignore_index=True)
-
-
-def _rows_of(
-    pretrained: Pretrained, passage: Sequence[int], kept: np.ndarray
-) -> tuple[Tensor, Tensor | None]:
-    """Return some queries' logits of all heads, (heads, rows, keys), and support."""
-    layers: list[Tensor] = []
-    supports: list[Tensor | None] = []
-    chosen = torch.from_numpy(kept)
-
-    def receive(_: int, logits: Tensor, support: Tensor | None) -> None:
-        layers.append(logits[0, :, chosen].clone())
-        supports.append(None if support is None else support[0, 0, chosen].clone())
-
-    device = next(pretrained.model.parameters()).device
-    tokens = torch.tensor([list(passage)], device=device)
-    with torch.inference_mode(), recording(pretrained.model, receive):
-        pretrained.model(tokens)
-    return torch.cat(layers), supports[0]
