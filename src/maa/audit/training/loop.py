@@ -73,7 +73,10 @@ def pretrain(
             another training.
     """
     folder = Path(folder)
-    about = {"settings": settings.as_mapping(), "text": _checksum(train, held_out)}
+    about: dict[str, Any] = {
+        "settings": settings.as_mapping(),
+        "text": _checksum(train, held_out),
+    }
     done = state.finished(folder)
     if done is not None:
         state.check_same(folder, done, about)
@@ -145,7 +148,7 @@ def build(settings: Settings, tokenizer: Any) -> nn.Module:
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive(settings.seed, "initialisation"))
-        model: nn.Module = transformers.GPTNeoXForCausalLM._from_config(
+        model: nn.Module = transformers.GPTNeoXForCausalLM._from_config(  # type: ignore[no-untyped-call]
             config, attn_implementation="sdpa"
         )
     return model
@@ -195,7 +198,7 @@ def _order(length: int, settings: Settings) -> Tensor:
 
 def _optimizer(model: nn.Module, settings: Settings) -> torch.optim.AdamW:
     weights = list(model.parameters())
-    groups = [
+    groups: list[dict[str, Any]] = [
         {"params": [w for w in weights if w.ndim > 1]},
         {"params": [w for w in weights if w.ndim < 2], "weight_decay": 0.0},
     ]
@@ -230,11 +233,11 @@ def held_out_loss(model: nn.Module, material: Material, batch: int = 16) -> floa
     """Return the loss on the held-out windows, nats a token."""
     total = 0.0
     with torch.inference_mode():
-        for read, following in zip(
-            material.read.split(batch), material.following.split(batch), strict=True
-        ):
-            logits = model(read, use_cache=False).logits.flatten(0, 1)
-            total += float(cross_entropy(logits, following.flatten(), reduction="sum"))
+        for at in range(0, len(material.read), batch):
+            part = slice(at, at + batch)
+            logits = model(material.read[part], use_cache=False).logits.flatten(0, 1)
+            following = material.following[part].flatten()
+            total += float(cross_entropy(logits, following, reduction="sum"))
     return total / material.following.numel()
 
 

@@ -58,7 +58,7 @@ def train_tokenizer(texts: Sequence[str], vocabulary: int, context: int) -> Any:
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{START} $A", special_tokens=[(START, tokenizer.token_to_id(START))]
     )
-    return PreTrainedTokenizerFast(
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=tokenizer,
         bos_token=START,
         eos_token=START,
