@@ -176,8 +176,10 @@ def _channels(
         layers: list[EntropyParts] = []
 
         def receive(_: int, logits: Tensor, support: Tensor | None) -> None:
+            # in double precision, so that channels add up to far below what they show
+            chosen = logits[0, :, first_row:].double()
             rows = None if support is None else support[0, :, first_row:]
-            layers.append(entropy_parts(logits[0, :, first_row:], mask, rows))  # noqa: B023
+            layers.append(entropy_parts(chosen, mask, rows))  # noqa: B023
 
         tokens = torch.tensor([list(passage)], device=device)
         with torch.inference_mode(), recording(model, receive):
@@ -186,11 +188,11 @@ def _channels(
 
 
 def _stacked(layers: Sequence[EntropyParts]) -> EntropyParts:
-    """Return the layers' parts as one, in double precision: sums are to be exact."""
+    """Return the layers' parts as one, on the CPU."""
     names = ("share", "rest", "binary", "sinks", "content")
     return EntropyParts(
         *(
-            torch.stack([getattr(layer, name) for layer in layers]).double().cpu()
+            torch.stack([getattr(layer, name) for layer in layers]).cpu()
             for name in names
         )
     )
