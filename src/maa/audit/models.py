@@ -42,7 +42,9 @@ def load_model(
     Args:
         name: a hub's name, a folder, or a file that ends in ``.gguf``.
         device: where the model lies.
-        revision: branch, tag or commit on a hub; None takes its main branch.
+        revision: which state of it, as in ``step1000`` of a Pythia model: a branch, tag
+            or commit of a hub's model, or a folder within the folder; None: the only or
+            the latest.
 
     Raises:
         UserError: if transformers is not installed, or the model cannot be had.
@@ -59,9 +61,7 @@ def load_model(
             "with: pip install 'maa[rows]'"
         ) from error
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    where, options = _location(name)
-    if revision is not None:
-        options["revision"] = revision
+    where, options = _location(name, revision)
     try:
         config = transformers.AutoConfig.from_pretrained(where, **options)
         known = CAUSAL.get(config.model_type)  # a GGUF file names no architecture
@@ -74,8 +74,9 @@ def load_model(
         )
     except (OSError, ValueError, KeyError, ImportError) as error:
         reason = str(error).strip().splitlines()
+        asked = name if revision is None else f"{name} at {revision}"
         raise UserError(
-            f"the model {name} cannot be loaded ({reason[0] if reason else error}); "
+            f"the model {asked} cannot be loaded ({reason[0] if reason else error}); "
             "name a folder that holds one, a .gguf file, or a model of a hub that can "
             "be reached from here"
         ) from error
@@ -96,10 +97,17 @@ def check_causal(pretrained: Pretrained) -> None:
         )
 
 
-def _location(name: str) -> tuple[str, dict[str, str]]:
+def _location(name: str, revision: str | None) -> tuple[str, dict[str, str]]:
+    """Return what transformers calls the place of a model, and its options."""
     path = Path(name)
+    if revision is not None and path.suffix == ".gguf":
+        raise UserError(f"{name} is one file, without revisions; leave {revision} out")
+    if revision is not None and path.is_dir():
+        if not (path / revision).is_dir():
+            raise UserError(f"{path / revision} is missing; name a folder in {name}")
+        return str(path / revision), {}
     if path.suffix != ".gguf":
-        return name, {}
+        return name, {} if revision is None else {"revision": revision}
     if not path.is_file():
         raise UserError(f"{name} is missing; name a .gguf file that is there")
     return str(path.parent), {"gguf_file": path.name}

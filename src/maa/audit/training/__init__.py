@@ -1,0 +1,1 @@
+"""A small causal transformer trained from nothing, for its checkpoints."""
