@@ -8,6 +8,16 @@ from itertools import product
 from typing import Any
 
 Run = tuple[str, str, str, int]
+# Tables of an audit of every text and model, and of a model's training.
+EVERYWHERE = (
+    "measured",
+    "flips",
+    "clusters_heads",
+    "clusters_layouts",
+    "clusters_compared",
+    "clusters_explained",
+)
+COURSES = ("course_heads", "course_losses", "course_changes")
 
 
 def sets_of(study: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -58,10 +68,12 @@ def audits_of(study: Mapping[str, Any] | None) -> dict[str, list[tuple[str, str]
     if study is None:
         return {}
     every = list(product(study["datasets"], study["backbones"]))
-    found = dict.fromkeys(("measured", "flips", "clusters"), every)
+    found = dict.fromkeys(EVERYWHERE, every)
     for table in ("pruning", "switching"):
         named = study[table]["cells"]
         found[table] = [(cell["dataset"], cell["backbone"]) for cell in named]
+    courses = [(course["text"], name) for name, course in study["courses"].items()]
+    found |= dict.fromkeys(COURSES, courses)
     return {table: cells for table, cells in found.items() if cells}
 
 

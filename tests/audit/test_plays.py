@@ -1,11 +1,11 @@
-"""Plays out of a wheel, and which of them are held out."""
+"""Plays out of a wheel."""
 
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from maa.audit.training.plays import hold_out, read_plays
+from maa.audit.training.plays import read_plays
 from maa.errors import UserError
 
 PLAY = (
@@ -31,17 +31,6 @@ def test_marks_go_and_words_stay(tmp_path: Path) -> None:
         "The Play\n\nACT I\n\nEnter KENT, and a_friend\n\nKENT\nI thought\nof you."
         "\n\nExit"
     )
-
-
-def test_every_third_text_is_held_out() -> None:
-    texts = {name: name for name in "abcdefg"}
-    assert hold_out(texts, 3) == (["a", "b", "d", "e", "g"], ["c", "f"])
-
-
-@pytest.mark.parametrize("every", [1, 3])
-def test_none_to_hold_out_is_an_error(every: int) -> None:
-    with pytest.raises(UserError, match="leave none to train on or to hold out"):
-        hold_out({"a": "", "b": ""}, every)
 
 
 def test_what_is_no_wheel_of_plays_is_an_error(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from maa import config
-from maa.audit.corpora import READERS
+from maa.audit.corpora import FORMATS
 from maa.data.registry import parse_sources
 from maa.domains.ctdg.readers import LAYOUTS
 from maa.errors import UserError
@@ -43,7 +43,7 @@ def test_every_source_has_a_reader_and_counts_add_up(registry: dict[str, Any]) -
         if "generated" in entry or "hub" in entry:
             continue
         for source in parse_sources(name, entry):
-            assert source.format in (*LAYOUTS, *READERS, "gguf", "folder")
+            assert source.format in (*LAYOUTS, *FORMATS, "gguf", "folder")
         counts = entry.get("counts", {})
         if entry.get("bipartite"):
             assert counts["sources"] + counts["destinations"] == counts["nodes"]

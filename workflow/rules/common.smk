@@ -8,6 +8,7 @@ import re
 import shlex
 import sys
 import time
+import zlib
 
 SOURCE = ROOT / "src"
 SCHEMAS = ROOT / "workflow" / "schemas"
@@ -194,6 +195,7 @@ wildcard_constraints:
     backbone=values(1),
     operator=values(2),
     seed=r"\d+",
+    audited="|".join(AUDITED),
     figure="|".join(FIGURES),
     table="|".join(TABLES),
 
@@ -353,6 +355,8 @@ def get_exhibit_input(wildcards):
         "traces": rules.collect_traces.output[0],
         "curves": rules.collect_curves.output[0],
     }
+    for table in (*AUDITED, "regimes", "facts"):
+        made[f"audit_{table}"] = f"results/audits/{table}.parquet"
     for step in (rules.infer, rules.contrast, rules.select_power):
         made |= dict(step.output.items())
     name = wildcards.get("figure") or wildcards.table

@@ -1,5 +1,8 @@
 """What the rules of an audit share: which texts and models there are, and settings."""
 
+# Tables that are drawn and that no claim is made of.
+UNUSED = ("clusters_heads", "course_heads", "course_losses")
+
 
 def own_entries(study):
     """Return registry entries of the texts and models that a configuration brings."""
@@ -74,3 +77,62 @@ def get_audits(table):
         f"results/audits/{text}/{model}/{table}.parquet"
         for text, model in AUDITED.get(table, [])
     ]
+
+
+def get_curve_settings(wildcards):
+    """Return the grid of the curve and the rule of the predictors, as JSON."""
+    return json.dumps(config["domains"]["rows"]["curve"], sort_keys=True)
+
+
+def get_audit_seed(wildcards):
+    """Return the seed of an audit's draws."""
+    return config["domains"]["rows"]["seed"]
+
+
+def get_course_text(wildcards):
+    """Return the text that a model of our own is trained on."""
+    text = config["domains"]["rows"]["courses"][wildcards.course]["text"]
+    return f"data/prepared/rows/{text}/corpus.json"
+
+
+def get_training_settings(wildcards):
+    """Return how a model of our own is trained, as JSON."""
+    chosen = dict(config["domains"]["rows"]["courses"][wildcards.course]["training"])
+    return json.dumps(chosen | {"seed": get_audit_seed(wildcards)}, sort_keys=True)
+
+
+def get_training_store(wildcards):
+    """Return where a model is trained: another folder for another training."""
+    of = get_course_text(wildcards) + get_training_settings(wildcards)
+    return f"data/training/{wildcards.course}-{zlib.crc32(of.encode()):08x}"
+
+
+def get_checkpoints(wildcards):
+    """Return where checkpoints lie that were trained elsewhere, as options."""
+    course = config["domains"]["rows"]["courses"][wildcards.course]
+    steps = " ".join(str(step) for step in course["steps"])
+    return f"--location {shlex.quote(course['location'])} --steps {steps}"
+
+
+def get_course(wildcards):
+    """Return where a model's checkpoints lie, and the text that they are measured on."""
+    course = config["domains"]["rows"]["courses"][wildcards.course]
+    trained = "trained" if "training" in course else "checkpoints"
+    return {
+        "place": f"data/{trained}/{wildcards.course}/place.json",
+        "corpus": f"data/prepared/rows/{wildcards.text}/corpus.json",
+    }
+
+
+def get_course_settings(wildcards):
+    """Return on what checkpoints are measured, as JSON."""
+    course = config["domains"]["rows"]["courses"][wildcards.course]
+    chosen = {name: course[name] for name in ("passages", "tokens", "first_row")}
+    return json.dumps(chosen | {"device": config["device"]}, sort_keys=True)
+
+
+def get_fact_tables(wildcards):
+    """Return the tables of an audit that claims are made of."""
+    used = [table for table in AUDITED if table not in UNUSED]
+    found = {table: f"results/audits/{table}.parquet" for table in used}
+    return found | {"regimes": "results/audits/regimes.parquet"}

@@ -1,13 +1,14 @@
 """Read a text and part it.
 
 Reads a download, or a text file of a user. Writes its passages in two parts (JSON):
-``read``, on which models are measured, and ``held``, which is only evaluated on.
+``read``, on which models are measured or trained, and ``held``, which is only
+evaluated on.
 """
 
 import argparse
 from pathlib import Path
 
-from maa.audit.corpora import parted, read_corpus, read_text
+from maa.audit.corpora import hold_out, read_corpus, read_text
 from maa.cli import run, settings
 from maa.files import write_json
 
@@ -19,7 +20,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--entry", type=settings, help="its entry in the registry")
     parser.add_argument("--file", type=Path, help="a text file instead")
     parser.add_argument(
-        "--held", type=float, required=True, help="share of the passages held back"
+        "--every", type=int, required=True, help="every n-th passage is held out"
     )
     parser.add_argument("--output", type=Path, required=True, help="text to write")
     return parser.parse_args()
@@ -32,7 +33,7 @@ def main() -> None:
         passages = read_text(arguments.file)
     else:
         passages = read_corpus(arguments.source, arguments.entry["counts"])
-    read, held = parted(passages, arguments.held)
+    read, held = hold_out(passages, arguments.every)
     write_json(arguments.output, {"read": read, "held": held})
 
 

@@ -1,10 +1,11 @@
 """Public texts, each in its own format, as a list of passages."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from maa.audit.training.plays import read_plays
 from maa.data.unpack import PACKING_ERRORS, open_unpacked
 from maa.errors import UserError
 from maa.files import read_json
@@ -27,8 +28,7 @@ def read_corpus(source: str | Path, counts: Mapping[str, int]) -> list[str]:
     (file,) = record["files"]
     path = Path(source).parent / record["folder"] / file["name"]
     try:
-        with open_unpacked(path, file.get("member")) as stream:
-            found = READERS[record["format"]](stream.read().decode("utf-8"))
+        found = _read(path, record["format"])
     except (ValueError, KeyError, TypeError, AttributeError, *PACKING_ERRORS) as error:
         raise UserError(
             f"{path} is not a text in the format {record['format']} ({error!r}); "
@@ -42,6 +42,13 @@ def read_corpus(source: str | Path, counts: Mapping[str, int]) -> list[str]:
     return found
 
 
+def _read(path: Path, form: str) -> list[str]:
+    if form == "plays":
+        return list(read_plays(path).values())
+    with open_unpacked(path) as stream:
+        return READERS[form](stream.read().decode("utf-8"))
+
+
 def read_text(path: str | Path) -> list[str]:
     """Read a text file of a user; its passages are what blank lines part.
 
@@ -49,18 +56,37 @@ def read_text(path: str | Path) -> list[str]:
         UserError: if it cannot be read, is not UTF-8, or is empty.
     """
     try:
-        found = _paragraphs(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
             f"{path} cannot be read as UTF-8 text ({error}); name a text file"
         ) from error
+    found = [part.strip() for part in text.split("\n\n") if part.strip()]
     if not found:
         raise UserError(f"{path} holds no text; name a text file that does")
     return found
 
 
-def _paragraphs(text: str) -> list[str]:
-    return [part.strip() for part in text.split("\n\n") if part.strip()]
+def hold_out(texts: Sequence[str], every: int) -> tuple[list[str], list[str]]:
+    """Return the texts to read, and every n-th, which is only evaluated on.
+
+    Args:
+        texts: whole texts, in order.
+        every: 2 or more; the n-th, 2n-th, … are held out.
+
+    Raises:
+        UserError: if there are too few texts to hold one out.
+    """
+    held = set(range(every - 1, len(texts), every))
+    if every < 2 or not held:
+        raise UserError(
+            f"{len(texts)} texts of which every {every}th is held out leave none to "
+            f"read or to hold out; expected 2 to {len(texts)}"
+        )
+    parts: tuple[list[str], list[str]] = ([], [])
+    for number, text in enumerate(texts):
+        parts[number in held].append(text)
+    return parts
 
 
 def _passages(text: str) -> list[str]:
@@ -93,16 +119,5 @@ READERS: dict[str, Callable[[str], list[str]]] = {
     "passages": _passages,
     "hotpot": _hotpot,
     "2wiki-columns": _columns,
-    "text": _paragraphs,
 }
-
-
-def parted(passages: list[str], held: float) -> tuple[list[str], list[str]]:
-    """Return what is measured on, and the last part, which is only evaluated on.
-
-    Args:
-        passages: the text.
-        held: share of the passages in the last part, in (0, 1).
-    """
-    at = len(passages) - max(1, round(held * len(passages)))
-    return passages[:at], passages[at:]
+FORMATS = (*READERS, "plays")

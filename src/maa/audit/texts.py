@@ -39,6 +39,11 @@ def passages(
     return [[*front, *ids[at : at + room], *back] for at in starts][:count]
 
 
+def spread(texts: Sequence[list[int]], count: int) -> list[list[int]]:
+    """Return at most so many passages, evenly spread over all of them."""
+    return list(texts[:: max(1, len(texts) // count)])[:count]
+
+
 def _frame(tokenizer: Any) -> tuple[list[int], list[int]]:
     """Return the special tokens that the tokenizer puts before and behind a text."""
     bare = tokenizer("a", add_special_tokens=False)["input_ids"]

