@@ -8,6 +8,8 @@ import pytest
 
 from maa.figures.catalogue import CATALOGUE, TABLES, drawable, needs
 from maa.figures.load import load
+from maa.study import COURSES, EVERYWHERE
+from tests.figures.tables_of_audits import audit_tables
 from tests.figures.tables_of_inference import all_tables, groups
 
 FOLDER = Path(__file__).parents[2] / "src" / "maa" / "figures"
@@ -29,8 +31,8 @@ def test_a_module_takes_its_needs_from_the_catalogue(name):
     assert hasattr(module, "html") == (CATALOGUE[name]["kind"] == "table")
 
 
-def test_tables_are_those_of_inference():
-    assert set(TABLES) == set(all_tables())
+def test_tables_are_those_of_inference_and_of_audits():
+    assert set(TABLES) == set(all_tables()) | set(audit_tables())
 
 
 def test_the_smallest_study_draws_what_it_can():
@@ -42,6 +44,8 @@ def test_the_smallest_study_draws_what_it_can():
 
 def test_a_whole_study_draws_everything():
     sets = {name: operators for name, (_, operators) in groups().items()}
+    sets |= {f"audits-{table}": () for table in (*EVERYWHERE, *COURSES)}
+    sets |= {"audits-pruning": (), "audits-switching": ()}
     drawn = drawable("figure", sets) + drawable("table", sets)
     assert set(drawn) == set(CATALOGUE)
 

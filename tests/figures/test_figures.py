@@ -16,6 +16,7 @@ from maa.figures.load import load, pick
 from maa.figures.style import save
 from maa.figures.tabular import number, page, span, starred
 from maa.files import write_table
+from tests.figures.tables_of_audits import audit_tables
 from tests.figures.tables_of_inference import (
     BACKBONES,
     CONTROL_CELLS,
@@ -36,7 +37,7 @@ DRAWN = sorted(CATALOGUE)
 
 @pytest.fixture(scope="module")
 def tables():
-    return all_tables()
+    return all_tables() | audit_tables()
 
 
 def table_of(name, tables):

@@ -69,6 +69,8 @@ A report in one file: make report CONFIG=FILE (the demo's FILE is config/config.
 """
 
 CODE = Code(source=SOURCE, scripts=ROOT / "workflow" / "scripts")
+# Tables of inference that claims are judged on.
+JUDGED = ("cells", "aggregate", "statistics", "contrasts", "contrast_cells", "selection")
 REGISTRY = load(ROOT / "config" / "datasets.yaml")
 
 
@@ -361,6 +363,46 @@ def get_exhibit_input(wildcards):
         made |= dict(step.output.items())
     name = wildcards.get("figure") or wildcards.table
     return {table: made[table] for table in needs(name)}
+
+
+def get_claim_tables(wildcards):
+    """Return the tables that claims are judged on, those that the study makes."""
+    made = {}
+    if SETS:
+        for step in (rules.infer, rules.contrast, rules.select_power):
+            made |= dict(step.output.items())
+        made = {name: path for name, path in made.items() if name in JUDGED}
+        made["support"] = rules.collect_supports.output[0]
+    if AUDITED:
+        made["facts"] = rules.audit_facts.output[0]
+    return made
+
+
+def get_table_options(wildcards, input):
+    """Return the tables that claims are judged on as command line options."""
+    made = get_claim_tables(wildcards)
+    return " ".join(f"--{name.replace('_', '-')} {made[name]}" for name in made)
+
+
+def get_bundle(wildcards):
+    """Return all results, and the records of the data that they rest on."""
+    results = [*rules.claims.output]
+    results += collect(rules.figure.output, figure=FIGURES)
+    results += collect(rules.table.output, table=TABLES)
+    sources = get_datasets(rules.download.output.source)
+    prepared = get_datasets(rules.prepare.output.stream)
+    if SETS:
+        steps = [rules.collect, rules.collect_supports, rules.collect_curves]
+        steps += [rules.collect_traces] if "trace" in FIGURES else []
+        steps += [rules.infer, rules.contrast, rules.select_power]
+        results += [path for step in steps for path in step.output]
+    if AUDITED:
+        results += [*rules.curve.output, *rules.predict.output, *rules.audit_facts.output]
+        results += collect(rules.collect_audits.output, audited=AUDITED)
+        for name, path in get_records():
+            sources.append(f"data/raw/rows/{name}/source.json")
+            prepared.append(path)
+    return {"results": results, "sources": sources, "streams": prepared}
 
 
 def as_options(wildcards, input):

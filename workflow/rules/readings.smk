@@ -79,6 +79,16 @@ def get_audits(table):
     ]
 
 
+def get_records():
+    """Yield each text and model that was fetched, and what was prepared of it."""
+    texts = {cell[0] for cells in AUDITED.values() for cell in cells}
+    for name in sorted(texts):
+        if "file" not in REGISTRY["rows"][name]:
+            yield name, f"data/prepared/rows/{name}/corpus.json"
+    for name in config["domains"]["rows"]["backbones"]:
+        yield name, f"data/prepared/rows/{name}/place.json"
+
+
 def get_curve_settings(wildcards):
     """Return the grid of the curve and the rule of the predictors, as JSON."""
     return json.dumps(config["domains"]["rows"]["curve"], sort_keys=True)
@@ -97,8 +107,8 @@ def get_course_text(wildcards):
 
 def get_training_settings(wildcards):
     """Return how a model of our own is trained, as JSON."""
-    chosen = dict(config["domains"]["rows"]["courses"][wildcards.course]["training"])
-    return json.dumps(chosen | {"seed": get_audit_seed(wildcards)}, sort_keys=True)
+    course = config["domains"]["rows"]["courses"][wildcards.course]
+    return json.dumps(course["training"], sort_keys=True)
 
 
 def get_training_store(wildcards):

@@ -3,15 +3,9 @@
 
 rule claims:
     input:
+        unpack(get_claim_tables),
         claims=relative("config", "claims.yaml"),
         schema=relative("workflow", "schemas", "claims.schema.yaml"),
-        cells=rules.infer.output.cells,
-        aggregate=rules.infer.output.aggregate,
-        statistics=rules.infer.output.statistics,
-        contrasts=rules.contrast.output.contrasts,
-        contrast_cells=rules.contrast.output.contrast_cells,
-        selection=rules.select_power.output.selection,
-        support=rules.collect_supports.output,
     output:
         table="results/claims.parquet",
         csv=report(
@@ -40,14 +34,12 @@ rule claims:
     conda:
         "../../environment.yml"
     params:
+        tables=get_table_options,
         exhibits=[*FIGURES, *TABLES],
         code=code("claims.py"),
     shell:
         'python "$MAA_SCRIPTS/claims.py"'
-        " --claims {input.claims:q} --schema {input.schema:q} --cells {input.cells}"
-        " --aggregate {input.aggregate} --statistics {input.statistics}"
-        " --contrasts {input.contrasts} --contrast-cells {input.contrast_cells}"
-        " --selection {input.selection} --support {input.support}"
+        " --claims {input.claims:q} --schema {input.schema:q} {params.tables}"
         " --parquet {output.table} --csv {output.csv} --numbers {output.numbers}"
         " --html {output.page} --exhibits {params.exhibits} > {log} 2>&1"
 
@@ -55,21 +47,8 @@ rule claims:
 rule bundle:
     """One archive from which another machine verifies every number."""
     input:
-        results=[
-            *rules.collect.output,
-            *rules.collect_supports.output,
-            *rules.collect_curves.output,
-            *(rules.collect_traces.output if "trace" in FIGURES else []),
-            *rules.infer.output,
-            *rules.contrast.output,
-            *rules.select_power.output,
-            *rules.claims.output,
-            *collect(rules.figure.output, figure=FIGURES),
-            *collect(rules.table.output, table=TABLES),
-        ],
-        claims=rules.claims.input.claims,
-        sources=get_datasets(rules.download.output.source),
-        streams=get_datasets(rules.prepare.output.stream),
+        unpack(get_bundle),
+        claims=relative("config", "claims.yaml"),
     output:
         "results/bundle.zip",
     log:

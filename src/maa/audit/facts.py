@@ -59,8 +59,8 @@ def _measured(table: pd.DataFrame, free: Frozen) -> Iterator[Fact]:
     for column in ("sink_share", "content_entropy"):
         value = heads["entropy"].corr(heads[column])
         yield f"entropy.correlation.{column}", *_alone(value, len(heads))
-    outside = table.eval("(entropy_binary + entropy_sinks) / entropy")
-    outside = outside.where(table["entropy"] > 0).groupby(table["text"]).mean()
+    means = by_text[["entropy", "entropy_content"]].mean()
+    outside = 1 - means["entropy_content"] / means["entropy"]
     yield "entropy.sink_part", *_interval(100 * outside.to_numpy())
 
 
@@ -75,7 +75,7 @@ def _flips(table: pd.DataFrame, free: Frozen) -> Iterator[Fact]:
         yield f"flips.expected.{measure}", *_interval(told)
         yield f"flips.excess.{measure}", *_interval(rate - told)
     layers = table[(table["part"] == "read") & (table["group"] != "all")]
-    for (measure, _), part in layers.groupby(["measure", "part"], sort=False):
+    for measure, part in layers.groupby("measure", sort=False):
         rate = 100 * part.groupby("text")["rate"].mean().to_numpy(np.float64)
         yield f"flips.layer.{measure}", *_interval(rate)
     sinks = cells[cells["measure"] == cells["measure"].iloc[0]]
@@ -142,8 +142,10 @@ def _changes(table: pd.DataFrame, free: Frozen) -> Iterator[Fact]:
     to_end = shares[(shares["end"] == final) & (shares["rule"] == "midpoint")]
     peak = to_end.loc[to_end["change"].idxmin()]
     texts = int(table["text"].nunique())
-    parts = (peak["share"], peak["share_lower"], peak["share_upper"])
-    yield "collapse.sink", *(100 * float(part) for part in parts), texts
+    share, low, high = (
+        100 * float(peak[name]) for name in ("share", "share_lower", "share_upper")
+    )
+    yield "collapse.sink", share, low, high, texts
     yield "collapse.start", *_alone(peak["start"], texts)
 
 

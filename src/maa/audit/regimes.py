@@ -47,7 +47,7 @@ def regimes(
 def _predictors(
     layers: pd.DataFrame, free: Frozen, dataset: str, backbone: str
 ) -> Iterator[tuple[str, Frozen]]:
-    """Yield each predictor's name and itself; none calibrated on fewer than 3 groups."""
+    """Yield each predictor's name and itself; the last needs another model."""
     read = layers[layers["part"] == "read"]
     same = read["backbone"] == backbone
     yield FREE, free

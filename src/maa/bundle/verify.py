@@ -19,7 +19,11 @@ GIVEN = (
     "results/traces.parquet",
     "results/supports.parquet",
 )
-RULES = ("infer", "contrast", "select_power", "claims", "figure", "table", "figures")
+GIVEN_FOLDER, ANEW = "results/audits/", "results/audits/facts.parquet"
+RULES = (
+    *("infer", "contrast", "select_power", "audit_facts"),
+    *("claims", "figure", "table", "figures"),
+)
 
 
 def verify(
@@ -49,19 +53,24 @@ def verify(
             f"{claims} is not the file that {bundle} was judged by; verify with the "
             "version of this project that made the bundle"
         )
-    for name in GIVEN:
+    given = [name for name in manifest["files"] if _is_given(name)]
+    for name in given:
         (work / name).parent.mkdir(parents=True, exist_ok=True)
-        if (shipped / name).exists():
-            os.link(shipped / name, work / name)
+        os.link(shipped / name, work / name)
     _compute(work, snakefile, shipped / "results/provenance/study.yaml", cores)
     names = [
         name
         for name in manifest["files"]
-        if name.endswith((".parquet", ".csv")) and name not in GIVEN
+        if name.endswith((".parquet", ".csv")) and name not in given
     ]
     found = compare(shipped, work, names, tolerance)
     report = [*_provenance(manifest), "", *_outcome(found, len(names), tolerance)]
     return report, not found.differences
+
+
+def _is_given(name: str) -> bool:
+    """Return whether a file is taken as it was shipped."""
+    return name in GIVEN or (name.startswith(GIVEN_FOLDER) and name != ANEW)
 
 
 def _compute(work: Path, snakefile: Path, study: Path, cores: str) -> None:

@@ -14,7 +14,8 @@ class Entry(TypedDict):
         kind: ``figure`` or ``table``.
         tables: names of the tables that it is made of, in the order in which its
             module's function ``table`` takes them.
-        sets: sets of runs that it needs: of ``core``, ``controls``, ``official``.
+        sets: sets of runs that it needs: of ``core``, ``controls``, ``official``; and
+            ``audits-`` with a table of the audits of attention rows.
         operators: operators that must be among those of the sets.
     """
 
@@ -42,6 +43,7 @@ _POWERS = "p1.00 p1.02 p1.05 p1.10 p1.20 p2.00"
 _LENGTHS = "p1.00 p1.00-l2 p1.10 p1.10-l2"
 _SCALES = "p1.00 p1.10 p1.10-uniform p1.10-length"
 _OTHERS = "p1.00 p1.10 cpa-additive cpa-scaled"
+_COURSE = "audit_course_heads audit_course_losses audit_course_changes"
 
 CATALOGUE: dict[str, Entry] = {
     "fig1": _entry("figure", "cells", "core"),
@@ -55,6 +57,12 @@ CATALOGUE: dict[str, Entry] = {
     "curves": _entry("figure", "curves", "core"),
     "selection": _entry("figure", "selection", "core", "p1.00 p1.05 p1.10"),
     "official": _entry("figure", "contrast_cells", "core official", "p1.00 p1.10"),
+    "rows_sinks": _entry("figure", "audit_measured", "audits-measured"),
+    "rows_flips": _entry("figure", "audit_facts", "audits-flips"),
+    "rows_clusters": _entry("figure", "audit_clusters_heads", "audits-clusters_heads"),
+    "rows_pruning": _entry("figure", "audit_pruning", "audits-pruning"),
+    "rows_switching": _entry("figure", "audit_switching", "audits-switching"),
+    "rows_course": _entry("figure", _COURSE, "audits-course_heads"),
     "table3": _entry("table", "aggregate", "core"),
     "table4": _entry("table", "statistics", "core"),
     "table8": _entry("table", "contrasts", "controls", _POWERS),
@@ -65,6 +73,7 @@ CATALOGUE: dict[str, Entry] = {
     "table_checks": _entry("table", "aggregate statistics mixed precision", "core"),
     "table_official": _entry("table", "contrasts", "core official", "p1.00 p1.10"),
     "table_shares": _entry("table", "shares", "core controls", _SCALES),
+    "table_regimes": _entry("table", "audit_regimes", "audits-flips"),
 }
 TABLES = tuple(
     sorted({name for entry in CATALOGUE.values() for name in entry["tables"]})

@@ -38,6 +38,20 @@ OPERATORS = {
     "sigmoid": "Sigmoid",
     "pinf": "MAA, p = ∞",
 }
+# Of the audits of attention rows: models, texts, and how rows are compared.
+MODELS = {
+    "smollm2": "SmolLM2-135M",
+    "minilm": "MiniLM-L6",
+    "gpt-small": "GPT, 3 layers of 64",
+    "gpt-large": "GPT, 6 layers of 128",
+}
+TEXTS = {"hotpotqa": "HotpotQA", "2wiki": "2Wiki", "shakespeare": "Shakespeare"}
+DISSIMILARITIES = {
+    "cosine": "Cosine",
+    "js": "Jensen-Shannon",
+    "euclid": "Euclid",
+    "aitchison": "Aitchison",
+}
 OFFICIAL = "-official"
 _POWER = re.compile(r"p(\d+\.\d{2})")
 
