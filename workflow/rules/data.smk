@@ -21,7 +21,7 @@ rule download:
     params:
         name="{domain}/{dataset}",  # a cache knows parameters, not file names
         store="data/downloads/{domain}/{dataset}",
-        entry=entry("sources", "generated"),
+        entry=entry("sources", "generated", "hub", "revision"),
         code=code("download.py"),
     shell:
         'python "$MAA_SCRIPTS/download.py"'
