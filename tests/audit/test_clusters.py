@@ -108,8 +108,11 @@ def test_a_layout_by_hand() -> None:
     assert layout.silhouette == pytest.approx(mean)
     with pytest.raises(UserError, match="all heads are alike"):
         lay_out(np.zeros((4, 4)))
-    with pytest.raises(UserError, match="average or complete"):
-        lay_out(matrix, linkage="ward")
+    with pytest.raises(UserError, match="kmeans, average, complete, got 'ward'"):
+        lay_out(matrix, method="ward")
+    for method in ("average", "complete"):
+        other = lay_out(matrix, method=method)
+        assert adjusted_rand_score(other.labels, layout.labels) == 1
 
 
 def test_distances_are_those_of_the_models_probabilities() -> None:

@@ -9,9 +9,11 @@ Aitchison's distance without the sinks is the content's.
 
 Rules, where neither paper's are known to us: means over rows instead of sums (a
 factor); classical scaling, whose first axis is the leading one, in place of an
-iterative embedding, whose axes have no order; average linkage, with the number of
-clusters of the best silhouette. How far two conventions agree is to be read beside how
-far two halves of the passages agree under one convention: more cannot be expected.
+iterative embedding, whose axes have no order; k-means in as many classical coordinates
+as clusters are allowed, with the number of clusters of the best silhouette (linkages of
+the distances are there too; on real heads they split off single ones). How far two
+conventions agree is to be read beside how far two halves of the passages agree under
+one convention: more cannot be expected.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.spatial import procrustes
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import spearmanr
-from sklearn.cluster import AgglomerativeClustering
+from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.manifold import ClassicalMDS
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
@@ -37,7 +39,7 @@ from maa.audit.models import Pretrained
 from maa.errors import UserError
 
 CONVENTIONS = ("keep", "drop")
-LINKAGES = ("average", "complete")
+METHODS = ("kmeans", "average", "complete")
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -155,37 +157,55 @@ class Layout:
         return len(np.unique(self.labels))
 
 
-def lay_out(matrix: Floats, most: int = 8, linkage: str = "average") -> Layout:
+def lay_out(matrix: Floats, most: int = 8, method: str = "kmeans") -> Layout:
     """Embed heads and cluster them.
 
     Args:
         matrix: distances, (H, H); H is at least 3.
         most: the most clusters; the best silhouette of 2 to ``most`` decides.
-        linkage: of the clusters, one of `LINKAGES`.
+        method: of clustering, one of `METHODS`.
 
     Raises:
-        UserError: if all heads are at distance 0, or the linkage is not known.
+        UserError: if all heads are at distance 0, or the method is not known.
     """
-    if linkage not in LINKAGES:
-        raise UserError(f"a linkage is {' or '.join(LINKAGES)}, got {linkage!r}")
     if not matrix.max() > 0:
         raise UserError("all heads are alike: there is nothing to cluster")
-    points = ClassicalMDS(2, metric="precomputed").fit_transform(matrix)
-    largest = points[np.abs(points).argmax(0), [0, 1]]
-    points = points * np.where(largest < 0, -1, 1)
+    points = coordinates(matrix, 2)
     fit = np.corrcoef(pdist(points), squareform(matrix, checks=False))[0, 1] ** 2
     found = []
     for count in range(2, min(most, len(matrix) - 1) + 1):
-        labels = _labels(matrix, count, linkage)
+        labels = labelled(matrix, count, most, method)
         score = silhouette_score(matrix, labels, metric="precomputed")
         found.append((float(score), labels))
     silhouette, labels = max(found, key=lambda pair: pair[0])
     return Layout(points, float(fit), labels, silhouette)
 
 
-def _labels(matrix: Floats, count: int, linkage: str) -> Integers:
-    model = AgglomerativeClustering(count, metric="precomputed", linkage=linkage)
-    return np.asarray(model.fit_predict(matrix), dtype=np.int64)
+def coordinates(matrix: Floats, count: int) -> Floats:
+    """Return classical coordinates, (H, count), the leading one first.
+
+    Distances that are not Euclid's have axes of negative size; their coordinates are 0.
+    """
+    with np.errstate(invalid="ignore"):
+        points = ClassicalMDS(count, metric="precomputed").fit_transform(matrix)
+    return np.asarray(np.nan_to_num(points), dtype=np.float64)
+
+
+def labelled(matrix: Floats, count: int, most: int, method: str) -> Integers:
+    """Return the cluster of each head, of ``count``, (H,).
+
+    Raises:
+        UserError: if the method is not known.
+    """
+    if method not in METHODS:
+        raise UserError(f"heads are clustered by {', '.join(METHODS)}, got {method!r}")
+    if method == "kmeans":
+        points = coordinates(matrix, min(most, len(matrix)))
+        found = KMeans(count, n_init=10, random_state=0).fit_predict(points)
+    else:
+        model = AgglomerativeClustering(count, metric="precomputed", linkage=method)
+        found = model.fit_predict(matrix)
+    return np.asarray(found, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -219,13 +239,13 @@ class Settings:
 
     Attributes:
         most: the most clusters.
-        linkage: of the clusters.
+        method: of clustering, one of `METHODS`.
         permutations: of the heads' covariates.
         seed: of these.
     """
 
     most: int = 8
-    linkage: str = "average"
+    method: str = "kmeans"
     permutations: int = 999
     seed: int = 0
 
@@ -259,7 +279,7 @@ def cluster(found: HeadDistances, settings: Settings | None = None) -> Clusterin
         layouts = {}
         for convention in CONVENTIONS:
             kind = Kind(measure, convention)
-            layout = lay_out(found.mean(kind), chosen.most, chosen.linkage)
+            layout = lay_out(found.mean(kind), chosen.most, chosen.method)
             layouts[convention] = layout
             x, y = layout.points.T
             told = found.heads.assign(x=x, y=y, cluster=layout.labels)
@@ -270,7 +290,8 @@ def cluster(found: HeadDistances, settings: Settings | None = None) -> Clusterin
             tables.explained.extend(_explain(found, kind, layout, chosen))
         kept, dropped = (found.mean(Kind(measure, name)) for name in CONVENTIONS)
         agreed = _agreement(kept, dropped, layouts["keep"], layouts["drop"])
-        same = _labels(dropped, layouts["keep"].clusters, chosen.linkage)
+        count = layouts["keep"].clusters
+        same = labelled(dropped, count, chosen.most, chosen.method)
         again = adjusted_rand_score(layouts["keep"].labels, same)
         tables.compared.append({"measure": measure} | agreed | {"ari_same": again})
     return Clustering(
@@ -287,7 +308,7 @@ def _facts(
     halves = found.halves[kind]
     agreed = dict.fromkeys(("ari", "spearman", "procrustes"), np.nan)
     if len(halves) == 2:
-        pair = [lay_out(half, settings.most, settings.linkage) for half in halves]
+        pair = [lay_out(half, settings.most, settings.method) for half in halves]
         agreed = _agreement(halves[0], halves[1], pair[0], pair[1])
     return {
         "clusters": layout.clusters,

@@ -7,17 +7,18 @@ regimes and test it out of sample; its formula is not known. This is ours, fixed
 any of its results were seen.
 
 *What is looked at.* Of the sinks' shares alone: the mean and the standard deviation,
-between the group's heads, of their logits, and the number of keys. Never a dissimilarity
-or a content.
+between the group's heads, of their logits, and the number of keys. Never a
+dissimilarity or a content.
 
 *The index* is `maa.attention.rows.triples.model_free_rates` at these three: how often
 verdicts flip among rows that no model made, on a grid that is drawn once (`Curve`).
 
 *The prediction* is the index itself (``model_free``), and its interval the range of the
-index over contents from spiky to even. Or (``calibrate``) an isotonic regression of seen
-rates on the index; its interval is what groups that were left out of the regression
-missed it by, on the scale asin(sqrt(rate)), at the rank that gives the coverage to
-groups that are exchangeable with those. Few groups attain less, and it is said how much.
+index over contents from spiky to even. Or (``calibrate``) it is an isotonic regression
+of seen rates on the index; its interval is what groups that were left out of the
+regression missed it by, on the scale asin(sqrt(rate)), at the rank that gives the
+coverage to groups that are exchangeable with those. Few groups attain less, and it is
+said how much.
 
 *The regime* is ``safe`` if the interval lies below the limit, ``unsafe`` if it lies
 above, and else ``abstain``; also where the covariates lie outside of the grid, or
@@ -31,6 +32,7 @@ them stands what calling every group safe, or every group unsafe, would have had
 confirmed: a predictor that gains nothing over these has predicted nothing.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -41,13 +43,14 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.interpolate import RegularGridInterpolator
 from scipy.spatial import ConvexHull, QhullError
+from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
 from maa.attention.rows.dissimilarity import DISSIMILARITIES
 from maa.attention.rows.pairwise import all_flips, pairwise
 from maa.attention.rows.split import logit_mass
 from maa.attention.rows.triples import model_free_rates
-from maa.audit.capture import captured, need_sinks
+from maa.audit.capture import Captured, captured, need_sinks
 from maa.audit.models import Pretrained
 from maa.errors import UserError
 
@@ -82,10 +85,10 @@ def flip_cells(
         report: takes one line a passage.
 
     Returns:
-        One row a passage, group and dissimilarity, means over rows: ``model``, ``text``,
-        ``group``, ``measure``, ``logit`` and ``spread`` (mean and standard deviation,
-        between heads, of the logits of the sinks' shares), ``keys`` (geometric mean),
-        ``rate``.
+        One row a passage, group and dissimilarity, means over rows: ``model``,
+        ``text``, ``group``, ``measure``, ``logit`` and ``spread`` (mean and standard
+        deviation, between heads, of the logits of the sinks' shares), ``keys``
+        (geometric mean), ``rate``.
 
     Raises:
         UserError: if there are no sinks, or fewer than three heads in a group.
@@ -103,25 +106,30 @@ def flip_cells(
     names = [f"layer {i}" for i in range(depth)] if scope == "layer" else ["all"]
     generator = np.random.default_rng(seed)
     seen = captured(pretrained, texts, sinks, generator, rows, first_row, report=report)
+    found = [_cells(pretrained.name, one, names) for one in seen]
+    return pd.concat(found, ignore_index=True)
+
+
+def _cells(model: str, one: Captured, names: Sequence[str]) -> pd.DataFrame:
+    depth, width, rows, keys = one.logits.shape
+    groups = one.logits.reshape(len(names), depth * width // len(names), rows, keys)
+    held = logit_mass(groups, one.sinks, one.support).double()
+    seen = (one.content | one.sinks if one.support is None else one.support).sum(-1)
+    told = {
+        "model": model,
+        "text": one.text,
+        "group": names,
+        "logit": held.mean((1, 2)).cpu().numpy(),
+        "spread": held.std(1).mean(-1).cpu().numpy(),
+        "keys": float(seen.double().log().mean().exp()),
+    }
+    by_row = groups.transpose(1, 2)
     found = []
-    for one in seen:
-        groups = one.logits.reshape(len(names), size, *one.logits.shape[2:])
-        held = logit_mass(groups, one.sinks, one.support).double()
-        keys = (one.content | one.sinks if one.support is None else one.support).sum(-1)
-        told = {
-            "model": pretrained.name,
-            "text": one.text,
-            "group": names,
-            "logit": held.mean((1, 2)).cpu().numpy(),
-            "spread": held.std(1).mean(-1).cpu().numpy(),
-            "keys": float(keys.double().log().mean().exp()),
-        }
-        by_row = groups.transpose(1, 2)
-        for measure in DISSIMILARITIES:
-            kept = pairwise(measure, by_row, one.support)
-            dropped = pairwise(measure, by_row, one.content)
-            rate = all_flips(kept, dropped).mean(-1).cpu().numpy()
-            found.append(pd.DataFrame(told | {"measure": measure, "rate": rate}))
+    for measure in DISSIMILARITIES:
+        kept = pairwise(measure, by_row, one.support)
+        dropped = pairwise(measure, by_row, one.content)
+        rate = all_flips(kept, dropped).mean(-1).cpu().numpy()
+        found.append(pd.DataFrame(told | {"rate": rate}).assign(measure=measure))
     table = pd.concat(found, ignore_index=True)
     return table[["model", "text", "group", "measure", *COVARIATES, "rate"]]
 
@@ -147,7 +155,7 @@ class Curve:
     high: Mapping[str, Floats]
 
     def at(self, rates: Mapping[str, Floats], measure: str, where: Floats) -> Floats:
-        """Interpolate rates at (N, 3) covariates; beyond the grid, its edge is taken."""
+        """Interpolate rates at (N, 3) covariates; beyond the grid its edge is taken."""
         axes = [np.array(self.logits), np.array(self.spreads), np.log(self.keys)]
         points = where.copy()
         points[:, 2] = np.log(points[:, 2])
@@ -179,37 +187,24 @@ class Grid:
     seed: int = 0
 
 
-def draw_curve(
-    grid: Grid | None = None, report: Callable[[str], None] = print
-) -> Curve:
+def draw_curve(grid: Grid | None = None) -> Curve:
     """Draw the model-free rates of a grid.
 
     Args:
         grid: None: the default, some minutes of one core.
-        report: takes one line a number of keys.
     """
     g = grid or Grid()
-    shape = len(g.concentrations), len(g.logits), len(g.spreads), len(g.keys)
+    axes = (g.concentrations, g.logits, g.spreads, g.keys)
+    shape = tuple(len(axis) for axis in axes)
     rates = {measure: np.empty(shape) for measure in DISSIMILARITIES}
-    for k, keys in enumerate(g.keys):
-        for index in np.ndindex(shape[:3]):
-            concentration, logit, spread = (
-                axis[i]
-                for axis, i in zip(
-                    (g.concentrations, g.logits, g.spreads), index, strict=True
-                )
-            )
-            found = model_free_rates(
-                1 / (1 + math.exp(-logit)),
-                spread,
-                np.random.default_rng(g.seed),
-                keys,
-                concentration,
-                g.triples,
-            )
-            for measure, rate in found.items():
-                rates[measure][(*index, k)] = rate
-        report(f"model-free rates of rows of {keys} keys")
+    points = zip(np.ndindex(shape), itertools.product(*axes), strict=True)
+    for index, (concentration, logit, spread, keys) in points:
+        generator = np.random.default_rng(g.seed)
+        found = model_free_rates(
+            float(expit(logit)), spread, generator, int(keys), concentration, g.triples
+        )
+        for measure, rate in found.items():
+            rates[measure][index] = rate
     return Curve(
         g.logits,
         g.spreads,
