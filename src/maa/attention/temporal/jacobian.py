@@ -80,7 +80,7 @@ def paths_of(layer: Layer, found: Rows) -> Paths:
 
 
 def key_directions(layer: Layer, found: Rows) -> Tensor:
-    """Return ``W_K^T q_i / sqrt(d)``, (..., H, R, D): how logits move with a key's x."""
+    """Return ``W_K^T q_i / sqrt(d)``, (..., H, R, D): a logit's move with x_j."""
     return found.queries @ layer.key * layer.scale
 
 
