@@ -208,5 +208,5 @@ def _split(linear: nn.Linear, heads: int) -> tuple[Tensor, Tensor | None]:
         raise ValueError(
             f"a projection onto {weight.shape[0]} cannot be split into {heads} heads"
         )
-    each = weight.unflatten(0, (heads, -1))
-    return each, None if bias is None else bias.detach().unflatten(0, (heads, -1))
+    each = weight.reshape(heads, -1, weight.shape[1])
+    return each, None if bias is None else bias.detach().reshape(heads, -1)
