@@ -4,14 +4,16 @@ Computed, without data: Hankemeier and Schilling, arXiv 2602.10956, section 3.
 """
 
 import math
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from maa.attention.temporal.scaling import Setting, experiment
 from maa.figures.catalogue import needs
-from maa.figures.style import COLOURS, MARKERS, styled
+from maa.figures.style import COLOURS, MARKERS, SOFT, styled
 
 NEEDS = needs("fig_jacobian")
 LENGTHS = (8, 16, 32, 64, 128, 256)
@@ -19,12 +21,12 @@ SEEDS = (0, 1, 2)
 SETTINGS = {"plain": Setting(), "mask": Setting(penalty=-math.inf)}
 # quantity: its name for readers, and its colour
 NAMES = {
-    "off_diagonal": ("Mean over j ≠ i", 0),
-    "off_diagonal_largest": ("Largest j ≠ i", 1),
+    "off_diagonal": ("All paths, mean over j ≠ i", 0),
+    "off_diagonal_largest": ("All paths, largest j ≠ i", 1),
     "off_diagonal_value": ("Value path, mean over j ≠ i", 2),
-    "diagonal": ("All paths", 5),
-    "query": ("Query path", 3),
-    "diagonal_attention": ("Value and key path", 4),
+    "diagonal": ("All paths, j = i", 5),
+    "query": ("Query path, j = i", 3),
+    "diagonal_attention": ("Value and key path, j = i", 4),
 }
 
 
@@ -50,7 +52,7 @@ def draw(points: pd.DataFrame) -> Figure:
     means = points.groupby(keys)[["value", "bound", "exceeds"]].mean()
     plain, mask = means.loc["plain"], means.loc["mask"]
     with styled():
-        figure = Figure(figsize=(9.6, 3.6))
+        figure = Figure(figsize=(10.2, 3.4))
         off, on, broken = figure.subplots(1, 3)
         _draw_norms(off, plain, ("off_diagonal_largest", "off_diagonal"))
         off.set_title("Other time steps")
@@ -61,59 +63,71 @@ def draw(points: pd.DataFrame) -> Figure:
         _draw_broken(broken, plain)
         for axis in (off, on, broken):
             _lengths(axis)
+        figure.legend(handles=_legend(), loc="outside right center")
     return figure
 
 
 def _draw_norms(axis: Axes, means: pd.DataFrame, quantities: tuple[str, ...]) -> None:
     """Draw norms as points on a line, the paper's bounds dashed in their colours."""
     for quantity in quantities:
-        label, colour = NAMES[quantity]
+        _, colour = NAMES[quantity]
         rows = means.loc[quantity]
         axis.plot(
             rows.index,
             rows["value"],
             color=COLOURS[colour],
             marker=MARKERS[colour],
-            label=label,
         )
         # One bound serves the mean and the largest entry alike.
         if quantity != "off_diagonal_largest":
-            axis.plot(rows.index, rows["bound"], "--", color=COLOURS[colour], lw=1.2)
+            axis.plot(
+                rows.index, rows["bound"], "--", color=COLOURS[colour], linewidth=1.2
+            )
     axis.set_yscale("log")
-    axis.legend(loc="lower left", title="Dashed: the bound")
 
 
 def _draw_masked(axis: Axes, means: pd.DataFrame) -> None:
     """Draw the query path under the mask, where its bound is 0."""
-    _, colour = NAMES["query"]
     rows = means.loc["query"]
-    axis.plot(
-        rows.index,
-        rows["value"],
-        linestyle="none",
-        marker="o",
-        markerfacecolor="none",
-        markersize=8,
-        color=COLOURS[colour],
-        label="Query path, diagonal masked",
-    )
-    axis.legend(loc="lower left", title="Dashed: the bound")
+    axis.plot(rows.index, rows["value"], **_ring())
 
 
 def _draw_broken(axis: Axes, means: pd.DataFrame) -> None:
-    for quantity, (label, colour) in NAMES.items():
-        where = "" if quantity.startswith("off") else ", j = i"
+    for quantity, (_, colour) in NAMES.items():
         axis.plot(
             means.loc[quantity].index,
             100 * means.loc[quantity]["exceeds"],
             color=COLOURS[colour],
             marker=MARKERS[colour],
-            label=label + where,
         )
     axis.set_title("Rows above their bound")
     axis.set_ylabel("Rows i whose norm is above it (%)")
     axis.set_ylim(-4, 104)
-    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _legend() -> list[Line2D]:
+    """Return one legend's lines for all panels, which share their colours."""
+    lines = [
+        Line2D([], [], color=COLOURS[colour], marker=MARKERS[colour], label=label)
+        for label, colour in NAMES.values()
+    ]
+    return [
+        *lines,
+        Line2D([], [], **_ring(), label="Query path, diagonal masked"),
+        Line2D(
+            [], [], color=SOFT, linestyle="--", linewidth=1.2, label="The bound on it"
+        ),
+    ]
+
+
+def _ring() -> dict[str, Any]:
+    return {
+        "linestyle": "none",
+        "marker": "o",
+        "markerfacecolor": "none",
+        "markersize": 8,
+        "color": COLOURS[NAMES["query"][1]],
+    }
 
 
 def _lengths(axis: Axes) -> None:

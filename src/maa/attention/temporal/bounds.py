@@ -128,7 +128,8 @@ def paper_bounds(layer: Layer, found: Rows, given: Constants) -> dict[str, Tenso
     """Return the paper's bounds, broadcastable to rows, (..., T) or (..., 1)."""
     steps = found.keys.shape[-2]
     value, key = (c.sum(-1, keepdim=True) / steps for c in (given.value, given.key))
-    query = (_shares(found)[0] * given.query.unsqueeze(-1)).sum(-2)
+    own = torch.diagonal(_softmax(found), dim1=-2, dim2=-1)
+    query = (own * given.query.unsqueeze(-1)).sum(-2)
     return {
         "value": value,
         "key": key,
@@ -144,40 +145,35 @@ def paper_bounds(layer: Layer, found: Rows, given: Constants) -> dict[str, Tenso
 def sound_bounds(layer: Layer, found: Rows, given: Constants) -> dict[str, Tensor]:
     """Return bounds that follow from the closed form, as `paper_bounds`."""
     steps = found.keys.shape[-2]
-    own, escort = _shares(found)
-    value, key, query = (c.unsqueeze(-1) for c in (given.value, given.key, given.query))
-    attention = (value * own + key * (own + escort) / 2).sum(-2)
-    others = (value * (1 - own) + key * (2 - own - escort) / 2).sum(-2)
+    value, key = (c[..., None, None] for c in (given.value, given.key))
+    weight, escort = _softmax(found), found.escort
+    # What each time step may pass on at most, (..., T, T), and of it the value path.
+    paths = (value * weight + key * (weight + escort) / 2).sum(-3)
+    values = (value * weight).sum(-3)
+    attention = torch.diagonal(paths, dim1=-2, dim2=-1)
+    query = given.query.sum(-1, keepdim=True)
     return {
-        "value": value.sum(-2) / steps,
-        "key": key.sum(-2) / steps,
-        "off_diagonal": others / (steps - 1),
-        "off_diagonal_value": (value * (1 - own)).sum(-2) / (steps - 1),
-        "off_diagonal_largest": _largest(found, given),
-        "diagonal": float(layer.residual) + attention + query.sum(-2),
+        "value": given.value.sum(-1, keepdim=True) / steps,
+        "key": given.key.sum(-1, keepdim=True) / steps,
+        "off_diagonal": _others(paths).sum(-1) / (steps - 1),
+        "off_diagonal_value": _others(values).sum(-1) / (steps - 1),
+        "off_diagonal_largest": _others(paths).amax(-1),
+        "diagonal": float(layer.residual) + attention + query,
         "diagonal_attention": attention,
-        "query": query.sum(-2),
+        "query": query,
     }
 
 
-def _largest(found: Rows, given: Constants) -> Tensor:
-    """Return the largest bound of a single entry other than the own, (..., T)."""
-    value, key = (c[..., None, None] for c in (given.value, given.key))
-    weight = found.weights / _at_least_one(found.gain).unsqueeze(-1)
-    each = (value * weight + key * (weight + found.escort) / 2).sum(-3)
-    own = torch.eye(each.shape[-1], dtype=torch.bool, device=each.device)
-    return each.masked_fill(own, 0.0).amax(-1)
+def _softmax(found: Rows) -> Tensor:
+    """Return weights without their gain, (..., H, T, T); 0 in rows without keys."""
+    gain = found.gain
+    return found.weights / torch.where(gain > 0, gain, 1.0).unsqueeze(-1)
 
 
-def _shares(found: Rows) -> tuple[Tensor, Tensor]:
-    """Return the softmax weight a_ii and the escort of rows' own steps, (..., H, T)."""
-    weight, escort = found.own
-    return weight / _at_least_one(found.gain), escort
-
-
-def _at_least_one(gain: Tensor) -> Tensor:
-    """Return the gain, which is below 1 only in rows without any key, where it is 0."""
-    return torch.where(gain > 0, gain, 1.0)
+def _others(blocks: Tensor) -> Tensor:
+    """Return blocks with 0 on the diagonal."""
+    own = torch.eye(blocks.shape[-1], dtype=torch.bool, device=blocks.device)
+    return blocks.masked_fill(own, 0.0)
 
 
 def _longest(vectors: Tensor) -> Tensor:

@@ -94,7 +94,10 @@ def own_share(row: OwnKey, b: float = 0.0) -> Tensor:
 
 
 def entropy_after(row: OwnKey, b: float) -> Tensor:
-    """Return a row's entropy under a penalty: ``Hb(d') + (1 - d') H(off)``, nats."""
+    """Return a row's entropy under a penalty: ``Hb(d') + (1 - d') H(off)``, nats.
+
+    NaN under a mask, as the own share, where a row has no other key.
+    """
     moved = row.logit + b
     return binary_entropy(moved) + torch.sigmoid(-moved) * row.entropy
 
@@ -130,8 +133,8 @@ def dropout_weights(logits: Tensor, rate: float) -> Tensor:
 
     ``(1 - rate) a_ii`` on the diagonal, ``(1 - rate) a_ij + rate a_ij / (1 - a_ii)``
     off it: mass goes to the others, unlike under dropout of the weights, whose mean is
-    the plain row. This is what the released code does; a row whose only key is its own
-    has nothing left when that is dropped (and is NaN there).
+    the plain row. This is what the released code does. A row whose only key is its own
+    has nothing left when that is dropped.
     """
     diagonal = own_keys(logits.shape[-1]).to(logits.device)
     plain, masked = log_closure(logits), log_closure(logits, ~diagonal)
