@@ -48,9 +48,7 @@ def table() -> pd.DataFrame:
 
 def draw(points: pd.DataFrame) -> Figure:
     """Draw norms off and on the diagonal, and how many rows break their bounds."""
-    keys = ["setting", "quantity", "T"]
-    means = points.groupby(keys)[["value", "bound", "exceeds"]].mean()
-    plain, mask = means.loc["plain"], means.loc["mask"]
+    plain, mask = (_means(points[points["setting"] == name]) for name in SETTINGS)
     with styled():
         figure = Figure(figsize=(10.2, 3.4))
         off, on, broken = figure.subplots(1, 3)
@@ -65,6 +63,10 @@ def draw(points: pd.DataFrame) -> Figure:
             _lengths(axis)
         figure.legend(handles=_legend(), loc="outside right center")
     return figure
+
+
+def _means(points: pd.DataFrame) -> pd.DataFrame:
+    return points.groupby(["quantity", "T"])[["value", "bound", "exceeds"]].mean()
 
 
 def _draw_norms(axis: Axes, means: pd.DataFrame, quantities: tuple[str, ...]) -> None:

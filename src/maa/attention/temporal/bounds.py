@@ -110,8 +110,7 @@ def compare(layer: Layer, x: Tensor, bias: Tensor | None = None) -> pd.DataFrame
 def by_row(found: Norms) -> dict[str, Tensor]:
     """Return each of `QUANTITIES` for every row i, (..., T)."""
     steps = found.total.shape[-1]
-    own = torch.eye(steps, dtype=torch.bool, device=found.total.device)
-    others, values = (norm.masked_fill(own, 0.0) for norm in (found.total, found.value))
+    others, values = _others(found.total), _others(found.value)
     return {
         "value": found.value.mean(-1),
         "key": found.key.mean(-1),
