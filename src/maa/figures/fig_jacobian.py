@@ -50,18 +50,18 @@ def draw(points: pd.DataFrame) -> Figure:
     """Draw norms off and on the diagonal, and how many rows break their bounds."""
     plain, mask = (_means(points[points["setting"] == name]) for name in SETTINGS)
     with styled():
-        figure = Figure(figsize=(10.2, 3.4))
+        figure = Figure(figsize=(7.2, 3.9))
         off, on, broken = figure.subplots(1, 3)
         _draw_norms(off, plain, ("off_diagonal_largest", "off_diagonal"))
         off.set_title("Other time steps")
-        off.set_ylabel("Norm of the Jacobian's block (spectral)")
+        off.set_ylabel("Spectral norm of the Jacobian's block")
         _draw_norms(on, plain, ("diagonal", "query", "diagonal_attention"))
         _draw_masked(on, mask)
         on.set_title("Own time step")
         _draw_broken(broken, plain)
         for axis in (off, on, broken):
             _lengths(axis)
-        figure.legend(handles=_legend(), loc="outside right center")
+        figure.legend(handles=_legend(), loc="outside lower center", ncols=3)
     return figure
 
 
@@ -103,7 +103,7 @@ def _draw_broken(axis: Axes, means: pd.DataFrame) -> None:
             marker=MARKERS[colour],
         )
     axis.set_title("Rows above their bound")
-    axis.set_ylabel("Rows i whose norm is above it (%)")
+    axis.set_ylabel("Rows i (%)")
     axis.set_ylim(-4, 104)
 
 
@@ -117,7 +117,7 @@ def _legend() -> list[Line2D]:
         *lines,
         Line2D([], [], **_ring(), label="Query path, diagonal masked"),
         Line2D(
-            [], [], color=SOFT, linestyle="--", linewidth=1.2, label="The bound on it"
+            [], [], color=SOFT, linestyle="--", linewidth=1.2, label="The paper's bound"
         ),
     ]
 
