@@ -89,3 +89,5 @@ def test_the_command_prints_means_and_writes_the_table(tmp_path) -> None:
     mean = written.query("quantity == 'query' and T == 8")["value"].mean()
     assert f"{mean:.4g}" in done.stdout
     assert "off_diagonal goes with T to the power -" in done.stdout
+    # The mask leaves nothing of this one, which so has no slope.
+    assert "diagonal_attention goes" not in done.stdout and not done.stderr

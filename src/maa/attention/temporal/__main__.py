@@ -1,5 +1,6 @@
 """The command ``python -m maa.attention.temporal``: Jacobians over lengths."""
 
+import math
 from argparse import ArgumentParser
 from pathlib import Path
 
@@ -39,7 +40,8 @@ def summary(table: pd.DataFrame) -> str:
     if table["T"].nunique() > 1:
         for quantity in means.index.unique("quantity"):
             slope = exponent(table, quantity)
-            lines.append(f"{quantity} goes with T to the power {slope:.2f}")
+            if not math.isnan(slope):
+                lines.append(f"{quantity} goes with T to the power {slope:.2f}")
     return "\n".join(lines)
 
 

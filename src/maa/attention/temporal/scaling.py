@@ -1,5 +1,6 @@
 """How the Jacobian of a random layer changes with the length of the sequence."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -74,12 +75,16 @@ def experiment(
 def exponent(table: pd.DataFrame, quantity: str) -> float:
     """Return the slope of a quantity in T, both on a log scale, of means over seeds.
 
+    NaN for a quantity that is 0 somewhere.
+
     Raises:
         ValueError: if the table has the quantity at fewer than two lengths.
     """
     means = table[table["quantity"] == quantity].groupby("T")["value"].mean()
     if len(means) < 2:
         raise ValueError(f"{quantity} was measured at {len(means)} lengths, expected 2")
+    if (means == 0).any():
+        return math.nan
     return float(np.polyfit(np.log(means.index), np.log(means), 1)[0])
 
 
