@@ -47,6 +47,19 @@ def test_how_each_quantity_goes_with_the_length(table: pd.DataFrame) -> None:
     assert exponent(table, "constant_value") == pytest.approx(0, abs=1e-9)
 
 
+def test_a_sink_takes_the_query_path_only_once_it_takes_all() -> None:
+    """Up to about half it may add to it: s (1 - s) is largest there."""
+    found = {
+        sink: experiment(Setting(sink=sink), (64,), (0, 1, 2, 3, 4))
+        .groupby("quantity")["value"]
+        .mean()
+        for sink in (0.0, 4.0, 10.0)
+    }
+    assert found[0.0]["first_share"] < 0.05 < 0.95 < found[10.0]["first_share"]
+    assert found[4.0]["query"] > found[0.0]["query"]
+    assert found[10.0]["query"] < 0.2 * found[0.0]["query"]
+
+
 @pytest.mark.parametrize("p", [1.1, 2.0])
 def test_mass_aware_attention_falls_more_slowly(p: float) -> None:
     """As ``T^(-1/p)``: its gain is what softmax loses."""

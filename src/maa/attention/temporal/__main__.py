@@ -2,6 +2,7 @@
 
 import math
 from argparse import ArgumentParser
+from dataclasses import fields
 from pathlib import Path
 
 import pandas as pd
@@ -20,11 +21,11 @@ def main() -> None:
     parser.add_argument("--p", type=float, default=Setting.p)
     parser.add_argument("--sharpness", type=float, default=Setting.sharpness)
     parser.add_argument("--penalty", type=float, default=Setting.penalty)
+    parser.add_argument("--sink", type=float, default=Setting.sink)
     parser.add_argument("--table", type=Path, help="Parquet to write, one row a seed")
     arguments = parser.parse_args()
-    setting = Setting(
-        arguments.width, arguments.p, arguments.sharpness, arguments.penalty
-    )
+    names = [field.name for field in fields(Setting)]
+    setting = Setting(**{name: getattr(arguments, name) for name in names})
     torch.set_num_threads(1)
     table = experiment(setting, arguments.lengths, arguments.seeds)
     if arguments.table:

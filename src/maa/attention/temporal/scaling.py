@@ -17,6 +17,7 @@ LENGTHS = (8, 16, 32, 64, 128, 256, 512)
 SEEDS = (0, 1, 2, 3, 4)
 # Added by this module to the quantities of `bounds`.
 TIMES_T = "T_times_off_diagonal"
+FIRST = "first_share"
 CONSTANTS = ("constant_value", "constant_key", "constant_query")
 
 
@@ -29,12 +30,14 @@ class Setting:
         p: order of the norm.
         sharpness: standard deviation of the logits, about.
         penalty: added to the diagonal's logits; -inf masks it.
+        sink: added to all logits on the first time step.
     """
 
     width: int = 6
     p: float = 1.0
     sharpness: float = 1.0
     penalty: float = 0.0
+    sink: float = 0.0
 
 
 def draw(setting: Setting, steps: int, seed: int) -> tuple[Layer, Tensor]:
@@ -66,7 +69,8 @@ def experiment(
     Returns:
         One row a length, seed and quantity: ``T``, ``seed`` and the columns of
         `maa.attention.temporal.bounds.compare`, with T times the mean off the diagonal,
-        and the constants of the bounds, beside.
+        the constants of the bounds, and the attention that the first time step gets
+        from the others, beside.
     """
     parts = [_measured(setting, steps, seed) for steps in lengths for seed in seeds]
     return pd.concat(parts, ignore_index=True)
@@ -91,17 +95,20 @@ def exponent(table: pd.DataFrame, quantity: str) -> float:
 def _measured(setting: Setting, steps: int, seed: int) -> pd.DataFrame:
     layer, x = draw(setting, steps, seed)
     bias = penalty_bias(steps, setting.penalty)
+    bias[:, 0] += setting.sink
     table = compare(layer, x, bias)
     scaled = table[table["quantity"] == "off_diagonal"].assign(quantity=TIMES_T)
     scaled[["value", "bound", "sound"]] *= steps
-    given = constants(layer, rows(layer, x, bias))
-    made_of = pd.DataFrame(
-        {
-            "quantity": CONSTANTS,
-            "value": [float(c.sum()) for c in (given.value, given.key, given.query)],
-        }
+    found = rows(layer, x, bias)
+    given = constants(layer, found)
+    first = (found.weights[..., 1:, 0] / found.gain[..., 1:]).mean()
+    beside = dict(
+        zip(CONSTANTS, (given.value, given.key, given.query), strict=True),
+        **{FIRST: first},
     )
-    table = pd.concat([table, scaled, made_of], ignore_index=True)
+    values = {name: float(value) for name, value in beside.items()}
+    unbounded = pd.DataFrame(values.items(), columns=["quantity", "value"])
+    table = pd.concat([table, scaled, unbounded], ignore_index=True)
     table.insert(0, "T", steps)
     table.insert(1, "seed", seed)
     return table
