@@ -9,8 +9,8 @@ from maa.attention.rows.chunks import slices
 from maa.attention.temporal.jacobian import key_directions, paths_of
 from maa.attention.temporal.layer import Layer, Rows, rows
 
-# Elements of a Jacobian that are held at once: 32 MiB in double precision.
-ELEMENTS = 2**22
+# Elements of a path that are held at once, 4 MiB in double precision; more are slower.
+ELEMENTS = 2**19
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def norms(
         layer: the layer.
         x: (..., T, D).
         bias: as for `maa.attention.temporal.layer.rows`, whose errors are these.
-        elements: the most elements of the Jacobian that are held at once.
+        elements: the most elements of a path of the Jacobian that are held at once.
     """
     batch = torch.broadcast_shapes(x.shape[:-2], layer.value.shape[:-3])  # type: ignore[no-untyped-call]
     steps, size = (
