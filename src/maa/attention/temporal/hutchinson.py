@@ -2,7 +2,7 @@ r"""Hutchinson's estimate of the size of a Jacobian, for any module.
 
 With random signs u of the output's shape, ``E ||J^T u||^2 = ||J||_F^2`` (Hutchinson,
 1990); each probe is one backward pass. The released code of arXiv 2602.10956 logs the
-root of such a mean, by default of a single probe on a single sample, without its error.
+root of such a mean, of one or two probes on a single sample, without its error.
 
 The root of a mean is biased downwards, by about ``error^2 / (2 norm)``.
 """
