@@ -109,7 +109,10 @@ def test_dropout_is_a_mean_over_all_sets_of_positions() -> None:
 
 def test_heads_of_a_layer_obey_the_law() -> None:
     one, x = layer(34, 3), sequence(35, STEPS, 5)
-    before, after = (rows(one, x, penalty_bias(STEPS, b)).own[0] for b in (0.0, -0.7))
+    before, after = (
+        rows(one, x, penalty_bias(STEPS, b)).softmax.diagonal(dim1=-2, dim2=-1)
+        for b in (0.0, -0.7)
+    )
     close(after.logit(), before.logit() - 0.7)
 
 

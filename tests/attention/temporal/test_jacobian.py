@@ -130,7 +130,7 @@ def test_mean_value_path_off_the_diagonal() -> None:
     one = layer(13)
     for name, bias in biases().items():
         found = norms(one, X, bias)
-        own = rows(one, X, bias).own[0][0]
+        own = rows(one, X, bias).softmax[0].diagonal()
         left = (found.value.sum(1) - found.value.diagonal()) / (STEPS - 1)
         held = rows(one, X, bias).gain[0]  # 0 for a row without keys
         close(left, (held - own) * spectral(one.value)[0] / (STEPS - 1), 1e-12)

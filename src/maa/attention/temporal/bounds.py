@@ -127,7 +127,7 @@ def paper_bounds(layer: Layer, found: Rows, given: Constants) -> dict[str, Tenso
     """Return the paper's bounds, broadcastable to rows, (..., T) or (..., 1)."""
     steps = found.keys.shape[-2]
     value, key = (c.sum(-1, keepdim=True) / steps for c in (given.value, given.key))
-    own = torch.diagonal(_softmax(found), dim1=-2, dim2=-1)
+    own = torch.diagonal(found.softmax, dim1=-2, dim2=-1)
     query = (own * given.query.unsqueeze(-1)).sum(-2)
     return {
         "value": value,
@@ -145,7 +145,7 @@ def sound_bounds(layer: Layer, found: Rows, given: Constants) -> dict[str, Tenso
     """Return bounds that follow from the closed form, as `paper_bounds`."""
     steps = found.keys.shape[-2]
     value, key = (c[..., None, None] for c in (given.value, given.key))
-    weight, escort = _softmax(found), found.escort
+    weight, escort = found.softmax, found.escort
     # What each time step may pass on at most, (..., T, T), and of it the value path.
     paths = (value * weight + key * (weight + escort) / 2).sum(-3)
     values = (value * weight).sum(-3)
@@ -161,12 +161,6 @@ def sound_bounds(layer: Layer, found: Rows, given: Constants) -> dict[str, Tenso
         "diagonal_attention": attention,
         "query": query,
     }
-
-
-def _softmax(found: Rows) -> Tensor:
-    """Return weights without their gain, (..., H, T, T); 0 in rows without keys."""
-    gain = found.gain
-    return found.weights / torch.where(gain > 0, gain, 1.0).unsqueeze(-1)
 
 
 def _others(blocks: Tensor) -> Tensor:

@@ -103,11 +103,10 @@ class Rows:
         return self.weights.sum(-1)
 
     @property
-    def own(self) -> tuple[Tensor, Tensor]:
-        """A row's weight on its own time step and the escort there, (..., H, R)."""
-        column = self.index.expand(self.weights.shape[:-1]).unsqueeze(-1)
-        first, second = (w.gather(-1, column) for w in (self.weights, self.escort))
-        return first.squeeze(-1), second.squeeze(-1)
+    def softmax(self) -> Tensor:
+        """The weights without their gain, (..., H, R, T): at p = 1 the weights."""
+        gain = self.gain
+        return self.weights / torch.where(gain > 0, gain, 1.0).unsqueeze(-1)
 
     @property
     def forces(self) -> Tensor:

@@ -101,7 +101,7 @@ def _measured(setting: Setting, steps: int, seed: int) -> pd.DataFrame:
     scaled[["value", "bound", "sound"]] *= steps
     found = rows(layer, x, bias)
     given = constants(layer, found)
-    first = (found.weights[..., 1:, 0] / found.gain[..., 1:]).mean()
+    first = found.softmax[..., 1:, 0].mean()
     beside = dict(
         zip(CONSTANTS, (given.value, given.key, given.query), strict=True),
         **{FIRST: first},
