@@ -37,7 +37,7 @@ def test_tables_are_those_of_inference_and_of_audits():
 
 def test_the_smallest_study_draws_what_it_can():
     demo = {"core": ["p1.00", "p1.10"]}
-    figures = ["fig1", "fig2", "fig3", "fig4", "trace", "curves"]
+    figures = ["fig1", "fig2", "fig3", "fig4", "trace", "curves", "fig_jacobian"]
     assert drawable("figure", demo) == figures
     assert drawable("table", demo) == ["table3", "table4", "table_checks"]
 

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from maa.errors import UserError
-from maa.figures import curves, fig1, fig2, fig4, table3, table4
+from maa.figures import curves, fig1, fig2, fig4, fig_jacobian, table3, table4
 from maa.figures.catalogue import CATALOGUE
 from maa.figures.labels import STATISTICS, label, ordered
 from maa.figures.load import load, pick
@@ -94,6 +94,23 @@ def test_fig2_shows_the_operators_own_values():
     assert (gains["quantile 0.05"] >= 1 - 1e-12).all()
     assert (gains["quantile 0.95"] <= gains["uniform row"] + 1e-12).all()
     assert len(fig2.draw(points).axes) == 2
+
+
+def test_fig_jacobian_shows_the_layers_own_values(monkeypatch):
+    monkeypatch.setattr(fig_jacobian, "LENGTHS", (8, 16))
+    monkeypatch.setattr(fig_jacobian, "SEEDS", (0, 1))
+    points = fig_jacobian.table()
+    means = points.groupby(["setting", "quantity", "T"])["value"].mean()
+    assert set(points["setting"]) == {"plain", "mask"}
+    assert means["mask", "diagonal_attention", 8] == 0
+    off, own, broken = fig_jacobian.draw(points).axes
+    largest, mean, bound = (line.get_ydata() for line in off.lines)
+    np.testing.assert_allclose(largest, means["plain", "off_diagonal_largest"])
+    np.testing.assert_allclose(mean, means["plain", "off_diagonal"])
+    assert (bound > mean).all()
+    np.testing.assert_allclose(own.lines[-1].get_ydata(), means["mask", "query"])
+    assert len(broken.lines) == 6
+    assert all(0 <= y <= 100 for line in broken.lines for y in line.get_ydata())
 
 
 def test_curves_draw_every_run_and_say_what_was_not_run(tables):

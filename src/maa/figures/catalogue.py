@@ -56,6 +56,7 @@ CATALOGUE: dict[str, Entry] = {
     "trace": _entry("figure", "traces", "core", "p1.00 p1.10"),
     "curves": _entry("figure", "curves", "core"),
     "selection": _entry("figure", "selection", "core", "p1.00 p1.05 p1.10"),
+    "fig_jacobian": _entry("figure"),
     "official": _entry("figure", "contrast_cells", "core official", "p1.00 p1.10"),
     "rows_sinks": _entry("figure", "audit_measured", "audits-measured"),
     "rows_flips": _entry("figure", "audit_facts", "audits-flips"),

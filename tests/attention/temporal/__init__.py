@@ -1,0 +1,1 @@
+"""Temporal attention: its Jacobian, bounds and regularisers."""
