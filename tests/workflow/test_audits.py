@@ -172,6 +172,7 @@ KEYS: dict[str, tuple[Any, dict[str, int]]] = {
     "clusters.first_row": (5, CLUSTERS),
     "clusters.measures": (["js-smoothed", "cosine"], CLUSTERS),
     "clusters.most": (3, CLUSTERS),
+    "clusters.method": ("average", CLUSTERS),
     "clusters.permutations": (19, CLUSTERS),
     "pruning.held_passages": (3, PRUNED),
     "pruning.tokens": (20, PRUNED),

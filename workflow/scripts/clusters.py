@@ -23,7 +23,7 @@ def main() -> None:
     chosen, what = arguments.settings, read(arguments)
     rows = {name: chosen[name] for name in ("measures", "rows", "first_row", "seed")}
     distances = head_distances(what.pretrained, what.texts, what.sinks, **rows)
-    names = ("most", "linkage", "permutations", "seed")
+    names = ("most", "method", "permutations", "seed")
     found = cluster(distances, Settings(**{name: chosen[name] for name in names}))
     write_table(arguments.output, found.heads)
     for name in OUTPUTS:

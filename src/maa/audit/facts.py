@@ -17,6 +17,8 @@ from maa.audit.predictor import COVARIATES, Frozen
 COLUMNS = ["domain", "fact", "dataset", "backbone", "value", "low", "high", "cells"]
 KEYS = ["dataset", "backbone"]
 DRAWS = 2000
+# What a head's entropy may be a reading of.
+READINGS = ("sink_share", "content_entropy")
 Fact = tuple[str, float, float, float, int]
 Floats = NDArray[np.float64]
 
@@ -55,8 +57,8 @@ def _measured(table: pd.DataFrame, free: Frozen) -> Iterator[Fact]:
     """What the sinks hold; over heads, what a reading of entropy goes with."""
     by_text = table.groupby("text")
     yield "sink.share", *_interval(100 * by_text["sink_share"].mean().to_numpy())
-    heads = table.groupby(["layer", "head"]).mean()
-    for column in ("sink_share", "content_entropy"):
+    heads = table.groupby(["layer", "head"])[["entropy", *READINGS]].mean()
+    for column in READINGS:
         value = heads["entropy"].corr(heads[column])
         yield f"entropy.correlation.{column}", *_alone(value, len(heads))
     means = by_text[["entropy", "entropy_content"]].mean()

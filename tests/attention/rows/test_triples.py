@@ -1,12 +1,11 @@
-"""Rates of flips: of seen heads, and what is expected of rows that no model made."""
+"""Rates of flips that are expected of rows that no model made."""
 
 import numpy as np
 import pytest
-import torch
 
 from maa.attention.rows.chunks import slices
-from maa.attention.rows.dissimilarity import DISSIMILARITIES, flips
-from maa.attention.rows.triples import flip_rates, model_free_rates, sample_triples
+from maa.attention.rows.dissimilarity import DISSIMILARITIES
+from maa.attention.rows.triples import model_free_rates
 
 # Rates in per cent of an independent computation (NumPy, 33 keys, Dirichlet 1/2) for
 # (share, spread of the logit): cosine, Jensen-Shannon, Euclid, Aitchison.
@@ -29,37 +28,6 @@ def test_the_model_free_curve(
     assert [100 * found[name] for name in DISSIMILARITIES] == pytest.approx(
         rates, abs=2.5
     )
-
-
-def test_triples_are_distinct_and_stay_in_their_group() -> None:
-    groups = [range(0, 4), range(4, 8), range(8, 12)]
-    triples = sample_triples(groups, 301, np.random.default_rng(2))
-    assert triples.shape == (301, 3)
-    assert all(len(set(triple)) == 3 for triple in triples.tolist())
-    assert ((triples // 4) == triples[:, :1] // 4).all()
-    assert sorted(np.bincount(triples[:, 0] // 4)) == [100, 100, 101]
-    assert len({tuple(triple) for triple in triples.tolist()}) > 60
-    with pytest.raises(ValueError, match="three heads"):
-        sample_triples([[1, 2]], 5, np.random.default_rng(2))
-
-
-def test_rates_are_means_over_triples_and_chunks_change_nothing() -> None:
-    generator = torch.Generator().manual_seed(3)
-    logits = 2 * torch.randn(6, 5, 7, generator=generator)
-    support = torch.ones(5, 7, dtype=torch.bool).tril(2)
-    sinks = torch.arange(7) == 0
-    triples = sample_triples([range(6)], 40, np.random.default_rng(4))
-    whole = flip_rates(logits, triples, sinks, support)
-    parts = flip_rates(logits, triples, sinks, support, elements=200)
-    for name, measure in DISSIMILARITIES.items():
-        by_hand = [
-            flips(measure, logits[a], logits[b], logits[c], sinks, support)
-            for a, b, c in triples.tolist()
-        ]
-        expected = torch.stack(by_hand).double().mean(0)
-        torch.testing.assert_close(whole[name], expected)
-        torch.testing.assert_close(parts[name], expected)
-    assert whole["js"].max() > 0
 
 
 def test_slices_cover_everything_once() -> None:
