@@ -1,6 +1,8 @@
 """Attention in blocks is attention: values, gradients, and what it keeps."""
 
 import math
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -29,6 +31,14 @@ def tensors(dtype: torch.dtype = torch.float64) -> list[Tensor]:
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of 16 queries: three whole ones, and two queries that are left."""
     monkeypatch.setattr(chunked, "BLOCK", 50 * 16)
+
+
+@pytest.fixture
+def threads() -> Iterator[None]:
+    """Torch's number of threads is put back behind a test that sets it."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
 
 
 def plainly(
@@ -88,6 +98,76 @@ def test_large_logits_overflow_nowhere() -> None:
     assert found.isfinite().all()
     expected = plainly(q.double(), k.double(), v.double(), 1.1, None, False)
     torch.testing.assert_close(found.double(), expected, rtol=1e-3, atol=1.0)
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("p", ORDERS)
+def test_threads_change_no_bit(p: float) -> None:
+    mask = torch.rand(2, 3, 50, 50, generator=GENERATOR) < 0.7
+    given = tensors(torch.float32)
+    found = []
+    for count in (1, 2, 4):
+        torch.set_num_threads(count)
+        out = chunked_attention(*given, p, mask, causal=True)
+        found.append((out, *torch.autograd.grad(out.square().sum(), given)))
+        assert not any(x.is_inference() for x in found[-1])
+    for other in found[1:]:
+        assert all(torch.equal(x, y) for x, y in zip(found[0], other, strict=True))
+
+
+@pytest.mark.usefixtures("threads")
+def test_gradients_of_heads_in_threads() -> None:
+    torch.set_num_threads(2)
+    small = [x[:1, :2, :6].detach().requires_grad_() for x in tensors()]
+    assert torch.autograd.gradcheck(lambda *x: chunked_attention(*x, 1.3), small)
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_number_of_threads_is_put_back(
+    fails: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the calling thread, and for those that start later."""
+    torch.set_num_threads(3)
+    inside = []
+
+    def logits(*arguments: object) -> None:
+        inside.append(torch.get_num_threads())
+        if fails:
+            raise MemoryError("no room for a block")
+        plain(*arguments)  # type: ignore[arg-type]
+
+    plain = chunked._logits
+    monkeypatch.setattr(chunked, "_logits", logits)
+    given = [x.detach() for x in tensors()]
+    if fails:
+        with pytest.raises(MemoryError, match="no room"):
+            chunked_attention(*given, 1.1)
+    else:
+        chunked_attention(*given, 1.1)
+    assert set(inside) == {1}
+    with ThreadPoolExecutor(1) as later:
+        assert later.submit(torch.get_num_threads).result() == 3
+    assert torch.get_num_threads() == 3
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("count", [1, 2])
+def test_autocast_does_not_reach_inside(count: int) -> None:
+    torch.set_num_threads(count)
+    given = [x.detach() for x in tensors(torch.float32)]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = chunked_attention(*given, 1.1)
+    assert torch.equal(found, chunked_attention(*given, 1.1))
+
+
+@pytest.mark.usefixtures("threads")
+def test_inference_in_threads() -> None:
+    torch.set_num_threads(2)
+    given = tensors()
+    with torch.inference_mode():
+        found = chunked_attention(*given, 1.1)
+    assert torch.equal(found.clone(), chunked_attention(*given, 1.1))
 
 
 def test_long_sequences_take_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,19 +3,23 @@ r"""Mass-aware attention without a matrix of all weights: long sequences.
 One row of weights is :math:`w_j = \exp(a_j - L)` with :math:`L = \log \|\exp a\|_p`, so
 that a row's L is all that has to be kept of it. Both passes go through the queries a
 block at a time, against all keys; memory grows with the number of keys and not with
-its square. The gradient by the logits is :math:`w_j (\dot o \cdot v_j) - (\dot o \cdot
-o) w_j^p`, where :math:`\dot o` is the gradient by the output o (Yu and Ha, eq. 3).
+its square. On a CPU each thread has heads of its own. The gradient by the logits is
+:math:`w_j (\dot o \cdot v_j) - (\dot o \cdot o) w_j^p`, where :math:`\dot o` is the
+gradient by the output o (Yu and Ha, eq. 3).
 """
 
+import functools
 import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-# Logits of one block: 4 MiB of float32, which a shared cache holds. With one thread a
-# quarter of it is as good; two threads want larger pieces to share.
+# Logits of one block: 4 MiB of float32, which a shared cache holds. A quarter of it is
+# about as good.
 BLOCK = 2**20
 
 
@@ -90,6 +94,41 @@ def _part(
     return None if mask is None else mask[at][rows, :n]
 
 
+def _each_head(
+    one: Callable[[tuple[int, ...], _Buffers], None],
+    buffers: Callable[[], _Buffers],
+    like: Tensor,
+) -> None:
+    """Call ``one`` with the place of every head in ``like``, in torch's threads.
+
+    Threads that share each operation wait for each other after each; here a head is
+    one thread's alone. What is computed does not depend on which.
+    """
+    places = list(np.ndindex(like.shape[:-2]))
+    left = iter(places)  # drawn from by all threads: its next is atomic
+
+    def work() -> None:
+        own = buffers()
+        for at in left:
+            one(at, own)
+
+    threads = torch.get_num_threads()
+    workers = min(threads, len(places)) if like.device.type == "cpu" else 1
+    if workers < 2:
+        with torch.autocast(like.device.type, enabled=False):
+            work()
+        return
+    # A new thread knows of no autocast, but would record for autograd again.
+    silent, each = torch.inference_mode()(work), threads // workers
+    try:
+        with ThreadPoolExecutor(workers, "", torch.set_num_threads, (each,)) as pool:
+            for done in [pool.submit(silent) for _ in range(workers)]:
+                done.result()
+    finally:
+        # The number is a thread's own, but also what later threads begin with.
+        torch.set_num_threads(threads)
+
+
 def _exp2(a: Tensor, p: float, out: Tensor) -> Tensor:
     """Return 2 ** (p a), written to ``out``."""
     torch.mul(a, p, out=out)
@@ -113,8 +152,8 @@ class _Chunked(torch.autograd.Function):
         out = q.new_empty(*q.shape[:-1], v.shape[-1])
         logs = torch.empty(q.shape[:-1], dtype=_wide(q), device=q.device)
         blocks = _blocks(q.shape[-2], k.shape[-2], causal)
-        buffers = _Buffers(2, blocks, logs)
-        for at in np.ndindex(q.shape[:-2]):
+
+        def one(at: tuple[int, ...], buffers: _Buffers) -> None:
             keys, values = k[at].to(logs.dtype), v[at].to(logs.dtype)
             queries = q[at].to(logs.dtype) * scale
             for rows, n in blocks:
@@ -135,6 +174,8 @@ class _Chunked(torch.autograd.Function):
                 norm.nan_to_num_(0, 0, 0)
                 out[at][rows] = (weights @ values[:n]).mul_((-norm).exp2_())
                 logs[at][rows] = (top + norm).squeeze(-1)
+
+        _each_head(one, functools.partial(_Buffers, 2, blocks, logs), q)
         ctx.save_for_backward(q, k, v, out, logs, mask)
         ctx.p, ctx.causal = p, causal
         return out
@@ -150,8 +191,8 @@ class _Chunked(torch.autograd.Function):
         p, wide, unit = ctx.p, logs.dtype, q.shape[-1] ** -0.5
         dq, dk, dv = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
         blocks = _blocks(q.shape[-2], k.shape[-2], ctx.causal)
-        buffers = _Buffers(3, blocks, logs)
-        for at in np.ndindex(q.shape[:-2]):
+
+        def one(at: tuple[int, ...], buffers: _Buffers) -> None:
             keys, values = k[at].to(wide), v[at].to(wide)
             queries, grads = q[at].to(wide) * (unit / math.log(2)), grad[at].to(wide)
             along = (grads * out[at].to(wide)).sum(-1, keepdim=True)
@@ -172,11 +213,12 @@ class _Chunked(torch.autograd.Function):
                 if p == 1:
                     by_logit.sub_(along[rows]).mul_(weights)
                 else:
-                    escort.mul_(along[rows])
-                    by_logit.mul_(weights).sub_(escort)
+                    by_logit.mul_(weights).addcmul_(escort, along[rows], value=-1)
                 dq[at][rows] = (by_logit @ keys[:n]).mul_(unit)
                 by_key[:n].addmm_(by_logit.mT, queries[rows], alpha=math.log(2))
             dk[at], dv[at] = by_key, by_value
+
+        _each_head(one, functools.partial(_Buffers, 3, blocks, logs), q)
         return dq, dk, dv, None, None, None
 
 
