@@ -66,6 +66,8 @@ Done. Look at
 A report in one file: make report CONFIG=FILE (the demo's FILE is config/config.yaml).
 """
 
+# The studies of the domains that name a data set; the others are not run.
+STUDIES = {}
 CODE = Code(source=SOURCE, scripts=ROOT / "workflow" / "scripts")
 REGISTRY = load(ROOT / "config" / "datasets.yaml")
 
@@ -86,6 +88,14 @@ def check_configuration():
     check(config, SCHEMAS / "config.schema.yaml", "the configuration")
     check(REGISTRY, SCHEMAS / "datasets.schema.yaml", "config/datasets.yaml")
     for domain, study in config["domains"].items():
+        if study["datasets"]:
+            STUDIES[domain] = study
+    if not STUDIES:
+        raise UserError(
+            "domains: none of them names a data set, so that there is nothing to run; "
+            "name some in domains.ctdg.datasets or another domain's"
+        )
+    for domain, study in STUDIES.items():
         check_study(f"domains.{domain}", study, REGISTRY[domain])
         for arm in ("baseline", "treatment"):
             operator = config["inference"][arm]
@@ -137,26 +147,27 @@ if config["mirror"]:
 
 
 # By domain: the sets of runs, all runs of them, and the set of those that are traced.
-SETS = {domain: sets_of(study) for domain, study in config["domains"].items()}
+SETS = {domain: sets_of(study) for domain, study in STUDIES.items()}
 RUNS = {domain: runs_of(sets) for domain, sets in SETS.items()}
 TRACED = {}
-for domain, study in config["domains"].items():
+for domain, study in STUDIES.items():
     both = [op for op in study["operators"] if op in study["trace"]["operators"]]
     TRACED[domain] = {"core": SETS[domain]["core"] | {"operators": both}}
 
-OPERATORS = {}
-for sets in SETS.values():
-    for name, runs in sets.items():
-        OPERATORS.setdefault(name, set()).update(runs["operators"])
-FIGURES = drawable("figure", OPERATORS)
-TABLES = drawable("table", OPERATORS)
-for sets in TRACED.values():
-    traced = set(sets["core"]["operators"])
-    FIGURES = [
+FIGURES, TABLES = [], []
+for domain, sets in SETS.items():
+    operators = {name: runs["operators"] for name, runs in sets.items()}
+    traced = set(TRACED[domain]["core"]["operators"])
+    FIGURES += [
         name
-        for name in FIGURES
+        for name in drawable("figure", operators, domain)
         if "traces" not in needs(name) or traced >= set(CATALOGUE[name]["operators"])
     ]
+    TABLES += drawable("table", operators, domain)
+# What a domain measures is gathered, though no figure of it may ask for that yet.
+UNDRAWN = set(STUDIES) - {CATALOGUE[name]["domain"] for name in FIGURES}
+# What belongs to no domain is drawn once.
+FIGURES, TABLES = list(dict.fromkeys(FIGURES)), list(dict.fromkeys(TABLES))
 
 
 def values(axis):
@@ -166,7 +177,7 @@ def values(axis):
 
 
 wildcard_constraints:
-    domain="|".join(config["domains"]),
+    domain="|".join(STUDIES),
     dataset=values(0),
     backbone=values(1),
     operator=values(2),
@@ -232,12 +243,14 @@ def get_probe_settings(wildcards):
 
 
 def get_trace_settings(wildcards):
-    """Return the settings of a run's trace as JSON, with those of its linear probe.
+    """Return the settings of a run's trace as JSON, with those of what it reads.
 
     A trace takes seconds and solves many small systems: no GPU is asked for it.
     """
     chosen = json.loads(settings("represent", model=True)(wildcards))
     chosen["device"] = "cpu"
+    own = config["domains"][wildcards.domain]["trace"]
+    chosen |= {name: value for name, value in own.items() if name != "operators"}
     probe = config["domains"][wildcards.domain]["probe"]
     chosen["probe"] = {name: probe[name] for name in ("train_fraction", "ridge_alpha")}
     return json.dumps(chosen, sort_keys=True)
@@ -276,6 +289,12 @@ def get_traces(wildcards):
     """Return the traces of the main grid's runs that are traced."""
     runs = {domain: runs_of(sets) for domain, sets in TRACED.items()}
     return get_files(rules.trace.output[0], runs)
+
+
+def get_undrawn(wildcards):
+    """Return the gathered curves and traces, where no figure asks for a domain's."""
+    tables = [rules.collect_curves.output, rules.collect_traces.output]
+    return tables if UNDRAWN else []
 
 
 def get_sets(wildcards):

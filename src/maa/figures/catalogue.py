@@ -16,12 +16,14 @@ class Entry(TypedDict):
             module's function ``table`` takes them.
         sets: sets of runs that it needs: of ``core``, ``controls``, ``official``.
         operators: operators that must be among those of the sets.
+        domain: the domain that it shows, or the empty string for none.
     """
 
     kind: str
     tables: tuple[str, ...]
     sets: tuple[str, ...]
     operators: tuple[str, ...]
+    domain: str
 
 
 def _entry(
@@ -29,12 +31,14 @@ def _entry(
     tables: str = "",
     sets: str = "",
     operators: str = "",
+    domain: str = "ctdg",
 ) -> Entry:
     return {
         "kind": kind,
         "tables": tuple(tables.split()),
         "sets": tuple(sets.split()),
         "operators": tuple(operators.split()),
+        "domain": domain,
     }
 
 
@@ -45,7 +49,7 @@ _OTHERS = "p1.00 p1.10 cpa-additive cpa-scaled"
 
 CATALOGUE: dict[str, Entry] = {
     "fig1": _entry("figure", "cells", "core"),
-    "fig2": _entry("figure"),
+    "fig2": _entry("figure", domain=""),
     "fig3": _entry("figure", "aggregate", "core"),
     "fig4": _entry("figure", "cells statistics", "core"),
     "fig8": _entry("figure", "contrasts contrast_cells", "core controls", _POWERS),
@@ -71,18 +75,22 @@ TABLES = tuple(
 )
 
 
-def drawable(kind: str, sets: Mapping[str, Collection[str]]) -> list[str]:
-    """Return the figures or tables that a study can fill, in the catalogue's order.
+def drawable(
+    kind: str, sets: Mapping[str, Collection[str]], domain: str = "ctdg"
+) -> list[str]:
+    """Return what a domain's study can fill, in the catalogue's order.
 
     Args:
         kind: ``figure`` or ``table``.
         sets: for each set of runs that the study has, the names of its operators.
+        domain: the domain of the study.
     """
     operators = {name for names in sets.values() for name in names}
     return [
         name
         for name, entry in CATALOGUE.items()
         if entry["kind"] == kind
+        and entry["domain"] in ("", domain)
         and set(entry["sets"]) <= set(sets)
         and set(entry["operators"]) <= operators
     ]
