@@ -293,7 +293,7 @@ def get_traces(wildcards):
 
 def get_undrawn(wildcards):
     """Return the gathered curves and traces, where no figure asks for a domain's."""
-    tables = [rules.collect_curves.output, rules.collect_traces.output]
+    tables = [rules.collect_curves.output[0], rules.collect_traces.output[0]]
     return tables if UNDRAWN else []
 
 

@@ -97,7 +97,7 @@ class Drawn(Diagonal):
 
 
 class LogitDropout(Drawn):
-    """Positions of a random set lose their own key; the same ones for the whole step."""
+    """Positions of a random set lose their own key, the same for a whole step."""
 
     def weights(self, logits: Tensor, mask: Tensor, query: Tensor) -> Tensor:
         """Return the weights; they are plain ones in evaluation."""
@@ -129,7 +129,7 @@ class WeightDropout(Drawn):
 
 
 def build(operator: Operator, heads: int, width: int, query_width: int) -> Diagonal:
-    """Return the aggregator of ``diagonal-mask``, ``p1.10-diagonal-penalty0.10``, ..."""
+    """Return the aggregator of ``diagonal-mask``, ``diagonal-penalty0.10``, ..."""
     name, p = operator.name, operator.p
     match operator.diagonal:
         case "mask":

@@ -131,7 +131,10 @@ def _speeds(
 def _gaps(
     rng: np.random.Generator, congested: NDArray[np.bool_], missing: float
 ) -> NDArray[np.bool_]:
-    gaps: NDArray[np.bool_] = (rng.random(congested.shape) < missing) & ~congested
+    """Missing values, none of them congested or right before an event."""
+    after = np.vstack([congested[1:], np.zeros_like(congested[:1])])
+    drawn = rng.random(congested.shape) < missing
+    gaps: NDArray[np.bool_] = drawn & ~congested & ~after
     return gaps
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from maa.attention import Operator
-from maa.domains.traffic.backbones.graph import Learned
+from maa.domains.traffic.backbones.adaptive import Learned
 from maa.domains.traffic.backbones.layers import Architecture, Forecaster
 from maa.domains.traffic.series import Series
 

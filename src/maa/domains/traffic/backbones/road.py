@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from maa.attention import Operator
-from maa.domains.traffic.backbones.graph import Road
 from maa.domains.traffic.backbones.layers import Architecture, Forecaster
+from maa.domains.traffic.backbones.roads import Road
 from maa.domains.traffic.series import Series
 
 
