@@ -73,7 +73,7 @@ class TemporalAttention(nn.Module):
             pooled = torch.bmm(stacked, v).view(self.heads, rows, steps, -1)
             return pooled.permute(1, 2, 0, 3).reshape(rows, steps, width)
 
-        seen = torch.ones(steps, dtype=torch.bool, device=tokens.device)
+        seen = torch.ones(1, 1, steps, dtype=torch.bool, device=tokens.device)
         context: Tensor = self.operator(logits, seen, tokens, pool=pool, drop=drop)
         return self.output(context), logits, applied[0]
 
