@@ -9,6 +9,7 @@ from maa.domains.traffic.prepare import Settings, build, prepare, summary
 from maa.domains.traffic.recording import Recording, check_recording
 from maa.domains.traffic.series import Series
 from maa.errors import UserError
+from maa.files import write_tensors
 from tests.domains.traffic.small import PREPARE, hand_made, series
 
 RAMP = [[float(step), 50.0 + step % 2] for step in range(16)]
@@ -56,6 +57,12 @@ def test_it_comes_back_from_its_file_and_gives_the_same_bytes(tmp_path):
     again = Series.load(tmp_path / "a")
     np.testing.assert_array_equal(again.scaled, made.scaled)
     assert again.congested_below == made.congested_below
+
+
+def test_another_file_is_no_series(tmp_path):
+    write_tensors(tmp_path / "x", {"speed": np.zeros(3)})
+    with pytest.raises(UserError, match="is not a prepared series"):
+        Series.load(tmp_path / "x")
 
 
 def test_a_generated_data_set_through_the_stage(tmp_path):

@@ -94,9 +94,14 @@ def _slot_means(
 
 
 def _features(series: Series, part: str) -> NDArray[np.float64]:
-    """[m * N, T + 2], the scaled window and where the last step lies in the day."""
-    window = (series.inputs(part) - series.mean) / series.deviation
-    rows = window.transpose(0, 2, 1).reshape(-1, series.input_length)
+    """[m * N, 2 T + 2]: the window, what of it is known, and the time of day.
+
+    Speeds are scaled, and missing ones are as the mean, told apart by the flags.
+    """
+    speed = series.inputs(part)
+    window = np.where(speed > 0, (speed - series.mean) / series.deviation, 0)
+    columns = np.concatenate([window, speed > 0], axis=1)
+    rows = columns.transpose(0, 2, 1).reshape(-1, 2 * series.input_length)
     last = series.starts(part) + series.input_length - 1
     angle = 2 * np.pi * series.day_time[last].repeat(series.sensors)
     return np.column_stack([rows, np.sin(angle), np.cos(angle)]).astype(np.float64)

@@ -67,7 +67,8 @@ def _read(layout: str, files: list[File]) -> Recording:
 
 def _table(files: list[File]) -> Floats:
     """One CSV, a row a step; a header of sensor ids may stand above it."""
-    return _read_with(_numbers, files[0])
+    table: Floats = _read_with(_numbers, files[0])
+    return table
 
 
 def _windows(files: list[File]) -> Floats:
@@ -85,7 +86,7 @@ def _windows(files: list[File]) -> Floats:
 
 def _values(files: list[File]) -> Floats:
     """One array [S, sensors, channels], speed first."""
-    values = _read_with(_array, files[0])
+    values: Floats = _read_with(_array, files[0])
     return values[..., 0] if values.ndim == 3 else values
 
 

@@ -5,10 +5,12 @@ Everything later reads from this one file; nothing in it depends on a model.
 
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maa.errors import UserError
 from maa.files import read_tensors, write_tensors
 
 PARTS = ("validation", "test")
@@ -69,7 +71,8 @@ class Series:
     @property
     def scaled(self) -> NDArray[np.float32]:
         """float32 [S, N], speeds less the mean, over the standard deviation."""
-        return (self.speed - self.mean) / self.deviation
+        scaled: NDArray[np.float32] = (self.speed - self.mean) / self.deviation
+        return scaled
 
     @property
     def day_time(self) -> NDArray[np.float32]:
@@ -90,12 +93,16 @@ class Series:
 
     def inputs(self, part: str) -> NDArray[np.float32]:
         """float32 [m, T, N], speeds that the windows of a part read, mph."""
-        return self.speed[self.starts(part)[:, None] + np.arange(self.input_length)]
+        return self._rows(part, np.arange(self.input_length))
 
     def outputs(self, part: str) -> NDArray[np.float32]:
         """float32 [m, O, N], speeds that follow, mph; 0 where nothing was measured."""
         ahead = self.input_length + np.arange(self.output_length)
-        return self.speed[self.starts(part)[:, None] + ahead]
+        return self._rows(part, ahead)
+
+    def _rows(self, part: str, steps: NDArray[np.int64]) -> NDArray[np.float32]:
+        rows: NDArray[np.float32] = self.speed[self.starts(part)[:, None] + steps]
+        return rows
 
     def save(self, path: str | Path) -> None:
         """Write it to one file; the same data give the same bytes."""
@@ -105,6 +112,18 @@ class Series:
 
     @classmethod
     def load(cls, path: str | Path) -> "Series":
-        """Read what `save` wrote; a missing or broken file is a `UserError`."""
+        """Read what `save` wrote.
+
+        Raises:
+            UserError: if the file is missing, broken, or holds something else.
+        """
         tensors, metadata = read_tensors(path)
-        return cls(**tensors, **metadata)
+        whole: dict[str, Any] = {**tensors, **metadata}
+        names = {field.name for field in fields(cls)}
+        if set(whole) != names:
+            apart = ", ".join(sorted(names ^ set(whole)))
+            raise UserError(
+                f"{path} is not a prepared series (it differs in {apart}); delete it "
+                "and run the prepare step again"
+            )
+        return cls(**whole)
