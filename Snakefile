@@ -43,6 +43,7 @@ rule all:
     input:
         rules.claims.output,
         rules.figures.input,
+        get_undrawn,
 
 
 onsuccess:

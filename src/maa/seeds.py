@@ -1,14 +1,15 @@
 """Independent random streams from one run seed.
 
-A run's data order, negatives, initialisation and dropout each have a stream of their
-own, so that two runs that differ in the operator alone share all four.
+A run's data order, negatives, initialisation, dropout and what a regulariser draws each
+have a stream of their own, so that two runs that differ in the operator alone share all
+the others.
 """
 
 import zlib
 
 import numpy as np
 
-STREAMS = ("order", "negatives", "initialisation", "dropout")
+STREAMS = ("order", "negatives", "initialisation", "dropout", "regulariser")
 
 
 def derive(seed: int, stream: str) -> int:

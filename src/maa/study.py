@@ -59,14 +59,12 @@ def runs_of(sets: Mapping[str, Mapping[str, Any]]) -> list[Run]:
     return list(found)
 
 
-def audits_of(study: Mapping[str, Any] | None) -> dict[str, list[tuple[str, str]]]:
+def audits_of(study: Mapping[str, Any]) -> dict[str, list[tuple[str, str]]]:
     """Return the cells (text, model) of each table of an audit that has any.
 
     Args:
-        study: the part of the configuration on attention rows; None: there is none.
+        study: the part of the configuration on attention rows.
     """
-    if study is None:
-        return {}
     every = list(product(study["datasets"], study["backbones"]))
     found = dict.fromkeys(EVERYWHERE, every)
     for table in ("pruning", "switching"):

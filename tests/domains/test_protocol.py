@@ -33,7 +33,7 @@ def assert_offers(module: Any, name: str) -> None:
 
 
 def test_there_is_a_domain() -> None:
-    assert "ctdg" in DOMAINS
+    assert {"ctdg", "traffic"} <= set(DOMAINS)
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
@@ -47,7 +47,7 @@ def test_stages(domain: str, stage: str) -> None:
 def test_backbones(domain: str) -> None:
     package = importlib.import_module(f"maa.domains.{domain}.backbones")
     schema = config.load(ROOT / "workflow" / "schemas" / "config.schema.yaml")
-    models = schema["$defs"]["backbone"]["enum"]
+    models = schema["$defs"][domain]["properties"]["models"]["properties"]
     assert models
     for name in models:
         module = f"{package.__name__}.{name.replace('-', '_')}"

@@ -47,6 +47,37 @@ TINY = {
 }
 
 
+ROADS = {
+    "domains": {
+        "ctdg": {"datasets": []},
+        "traffic": {
+            "datasets": ["planted-roads"],
+            "backbones": ["released"],
+            "operators": ["p1.00", "p1.10"],
+            "seeds": [7],
+            "controls": {
+                "cells": [{"dataset": "planted-roads", "backbone": "released"}],
+                "operators": ["diagonal-mask"],
+            },
+            "official": {
+                "datasets": ["planted-roads"],
+                "backbones": ["corrected"],
+                "operators": ["p1.00", "p1.10"],
+                "seeds": [7],
+            },
+            "trace": {"windows": 4, "probes": 1},
+            "prepare": {"stride": 96, "query_stride": 48},
+            "fit": {"epochs": 1},
+            "models": {
+                "released": {"hidden": 8, "heads": 2, "depth": 2},
+                "corrected": {"hidden": 8, "heads": 2, "depth": 2},
+            },
+        },
+    },
+    "inference": {"draws": 500},
+}
+
+
 @dataclass
 class Study:
     """A copy of the project's tree in which a study is run, edited and run again."""
@@ -125,15 +156,27 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
     Where tests run in several processes, one makes it and the others wait for it.
     """
-    folder = tmp_path_factory.getbasetemp()
+    return _finish(tmp_path_factory, "finished", TINY)
+
+
+@pytest.fixture(scope="session")
+def finished_roads(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """The same of traffic alone: five runs on generated roads."""
+    return _finish(tmp_path_factory, "finished-roads", ROADS)
+
+
+def _finish(
+    factory: pytest.TempPathFactory, name: str, config: dict[str, Any]
+) -> Study:
+    folder = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
-    root = folder / "finished"
-    with (folder / "finished.lock").open("w") as lock:
+    root = folder / name
+    with (folder / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if root.exists():
             return Study(root, root / "tiny.yaml")
-        study = plant(folder / "unfinished", TINY)
+        study = plant(folder / f"un{name}", config)
         study.snakemake()
         study.root.rename(root)
         return Study(root, root / "tiny.yaml")
@@ -142,6 +185,16 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Study:
 @pytest.fixture
 def study(finished: Study, tmp_path: Path) -> Study:
     """A copy of the finished tiny study that a test may edit."""
-    root = tmp_path / "copy"
+    return _copy(finished, tmp_path)
+
+
+@pytest.fixture
+def roads(finished_roads: Study, tmp_path: Path) -> Study:
+    """A copy of the finished study of traffic that a test may edit."""
+    return _copy(finished_roads, tmp_path)
+
+
+def _copy(finished: Study, folder: Path) -> Study:
+    root = folder / "copy"
     shutil.copytree(finished.root, root)
     return Study(root, root / "tiny.yaml")

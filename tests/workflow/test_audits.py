@@ -67,7 +67,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Study:
     root = tmp_path_factory.mktemp("audited") / "tree"
     own = yaml.safe_load((ROOT / "config" / "rows.yaml").read_text())
     rows = merged(own["domains"]["rows"], TINY_ROWS)
-    study = plant(root, own | {"domains": {"ctdg": None, "rows": rows}})
+    study = plant(root, own | {"domains": {"ctdg": {"datasets": []}, "rows": rows}})
     for kind in ("llama", "bert"):
         folder = root / "models" / kind
         small_model(kind).save_pretrained(folder)

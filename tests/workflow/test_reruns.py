@@ -299,9 +299,95 @@ KEYS: dict[str, tuple[Any, Jobs]] = {
 
 # Settings of models that the tiny study does not run: they rerun nothing.
 UNUSED = (
-    *("dygformer", "graphmixer", "tgat-official"),
-    *("dygformer-official", "graphmixer-official"),
+    *("ctdg.models.dygformer", "ctdg.models.graphmixer"),
+    *("ctdg.models.tgat-official", "ctdg.models.dygformer-official"),
+    *("ctdg.models.graphmixer-official", "traffic.models.road"),
+    *("traffic.models.released-no-residual", "traffic.models.corrected-no-residual"),
 )
+
+# The study of traffic: the released model with two operators, and with one more on the
+# same cell, and the corrected one as a second grid. No figure shows any of it yet.
+NEXT = dict.fromkeys(("collect", *COMPARED, "claims"), 1)
+CURVES, TRACES = {"collect_curves": 1}, {"collect_traces": 1}
+NEXT_ALL = NEXT | CURVES | TRACES
+ROAD_DATA = {"prepare": 1, "targets": 1, "collect_supports": 1}
+ROAD_RUNS = trained(2, 1, 2)
+ROADS_MADE = ROAD_DATA | ROAD_RUNS | NEXT_ALL
+LOOKED_AT = {"trace": 2} | TRACES
+MODEL = {"hidden": 16, "heads": 4, "depth": 1, "dropout": 0.2, "embedding": 3}
+MODEL_RUNS = {
+    "released": trained(2, 1) | NEXT_ALL,
+    "corrected": trained(0, 0, 2) | NEXT | CURVES,
+}
+ROAD_KEYS: dict[str, tuple[Any, Jobs]] = {
+    f"domains.traffic.{key}": found
+    for key, found in {
+        "datasets": (
+            ["planted-roads", "metr-la-10"],
+            {"download": 1} | ROAD_DATA | trained(2) | NEXT_ALL,
+        ),
+        "backbones": (["released", "corrected"], {"trace": 2} | NEXT_ALL),
+        "operators": (["p1.00", "p1.10", "pinf"], trained(0, 1) | NEXT | CURVES),
+        "seeds": ([7, 17], trained(2, 1) | NEXT_ALL),
+        "controls.cells": ([], NEXT | CURVES),
+        "controls.operators": (
+            ["diagonal-mask", "diagonal-penalty0.10"],
+            trained(0, 1) | NEXT | CURVES,
+        ),
+        "official.datasets": ([], NEXT | CURVES),
+        "official.backbones": (["corrected", "released"], NEXT | CURVES),
+        "official.operators": (
+            ["p1.00", "p1.10", "pinf"],
+            trained(0, 1) | NEXT | CURVES,
+        ),
+        "official.seeds": ([7, 17], trained(0, 2) | NEXT | CURVES),
+        "trace.operators": (["p1.10"], TRACES),
+        "trace.windows": (5, LOOKED_AT),
+        "trace.jacobian_windows": (2, LOOKED_AT),
+        "trace.probes": (2, LOOKED_AT),
+        "trace.seed": (1, LOOKED_AT),
+        "prepare.input_length": (11, ROADS_MADE),
+        "prepare.output_length": (13, ROADS_MADE),
+        "prepare.stride": (90, ROADS_MADE),
+        "prepare.query_stride": (90, ROADS_MADE),
+        "prepare.validation_fraction": (0.15, ROADS_MADE),
+        "prepare.test_fraction": (0.25, ROADS_MADE),
+        "prepare.congested_below": (0.5, ROADS_MADE),
+        "prepare.recent_steps": (36, ROADS_MADE),
+        "represent.coordinates_p": (
+            2.0,
+            {"represent": 5, "probe": 5} | LOOKED_AT | NEXT,
+        ),
+        "behave.seed": (1, {"behave": 5} | NEXT),
+        "probe.train_fraction": (0.5, {"probe": 5} | LOOKED_AT | NEXT),
+        "probe.ridge_alpha": (2.0, {"probe": 5} | LOOKED_AT | NEXT),
+        "probe.trees": (6, {"probe": 5} | NEXT),
+        "probe.min_samples_leaf": (6, {"probe": 5} | NEXT),
+        "probe.max_features": (0.5, {"probe": 5} | NEXT),
+        "probe.joint": (True, {"probe": 5} | NEXT),
+        "probe.forest_operators": (["p1.00"], {"probe": 1} | NEXT),
+        **{
+            f"fit.{name}": (value, ROAD_RUNS | NEXT_ALL)
+            for name, value in {
+                "epochs": 2,
+                "warm_up": 1,
+                "batch_size": 64,
+                "learning_rate": 0.001,
+                "weight_decay": 0.1,
+                "clip": 1,
+                "patience": 3,
+                "least_progress": 0.1,
+                "sequences": 100,
+                "autocast": True,
+            }.items()
+        },
+        **{
+            f"models.{model}.{name}": (value, runs)
+            for model, runs in MODEL_RUNS.items()
+            for name, value in MODEL.items()
+        },
+    }.items()
+}
 
 
 def _leaves(value: Any, prefix: str = "") -> list[str]:
@@ -326,9 +412,9 @@ def _setter(key: str, value: Any) -> Callable[[dict], None]:
 
 def test_the_table_of_keys_is_complete() -> None:
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
-    unused = tuple(f"domains.ctdg.models.{name}." for name in UNUSED)
+    unused = tuple(f"domains.{name}." for name in UNUSED)
     leaves = [leaf for leaf in _leaves(config) if not leaf.startswith(unused)]
-    assert sorted(KEYS) == sorted(leaves)
+    assert sorted([*KEYS, *ROAD_KEYS]) == sorted(leaves)
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -343,3 +429,23 @@ def test_a_config_key_reruns_exactly_what_uses_it(key: str, study: Study) -> Non
     if key == "inference.treatment":
         study.configure(_setter("inference.baseline", "p1.10"))
     assert counts(study) == expected
+
+
+@pytest.mark.parametrize("key", ROAD_KEYS)
+def test_a_key_of_traffic_reruns_exactly_what_uses_it(key: str, roads: Study) -> None:
+    value, expected = ROAD_KEYS[key]
+    roads.configure(_setter(key, value))
+    assert counts(roads) == expected
+
+
+def test_a_forecasters_code_reruns_its_own_runs(roads: Study) -> None:
+    folder = roads.root / "src/maa/domains/traffic"
+    file = folder / "backbones/corrected.py"
+    file.write_text(file.read_text() + "\n\nEDITED = 1\n")
+    assert counts(roads) == MODEL_RUNS["corrected"]
+    for unused in (
+        folder / "backbones/road.py",
+        roads.root / "src/maa/domains/ctdg/fit.py",
+    ):
+        unused.write_text(unused.read_text() + "\n\nEDITED = 1\n")
+    assert counts(roads) == MODEL_RUNS["corrected"]

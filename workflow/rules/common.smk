@@ -68,6 +68,9 @@ Done. Look at
 A report in one file: make report CONFIG=FILE (the demo's FILE is config/config.yaml).
 """
 
+# The studies of the domains that name a data set (the others are not run): those whose
+# models are trained and probed; and by table of the audits its cells (text, model).
+STUDIES, AUDITED = {}, {}
 CODE = Code(source=SOURCE, scripts=ROOT / "workflow" / "scripts")
 # Tables of inference that claims are judged on.
 JUDGED = ("cells", "aggregate", "statistics", "contrasts", "contrast_cells", "selection")
@@ -85,16 +88,21 @@ def relative(*parts):
     return os.path.relpath(ROOT.joinpath(*parts))
 
 
-def studies():
-    """Return the domains whose models are trained and probed, each with its study."""
-    return {name: s for name, s in config["domains"].items() if name != "rows"}
-
-
 def check_configuration():
     """Check what no schema can: names that must agree with each other."""
     check(config, SCHEMAS / "config.schema.yaml", "the configuration")
     check(REGISTRY, SCHEMAS / "datasets.schema.yaml", "config/datasets.yaml")
-    for domain, study in studies().items():
+    named = {name: s for name, s in config["domains"].items() if s["datasets"]}
+    if not named:
+        raise UserError(
+            "domains: none of them names a data set, so that there is nothing to run; "
+            "name some in domains.ctdg.datasets or another domain's"
+        )
+    if "rows" in named:
+        AUDITED.update(audits_of(named["rows"]))
+        check_audits(named.pop("rows"), REGISTRY["rows"])
+    STUDIES.update(named)
+    for domain, study in STUDIES.items():
         check_study(f"domains.{domain}", study, REGISTRY[domain])
         for arm in ("baseline", "treatment"):
             operator = config["inference"][arm]
@@ -104,8 +112,6 @@ def check_configuration():
                     f"domains.{domain}.operators ({', '.join(study['operators'])}); "
                     "add it there"
                 )
-    if "rows" in config["domains"]:
-        check_audits(config["domains"]["rows"], REGISTRY["rows"])
     arms = config["inference"]
     if arms["baseline"] == arms["treatment"]:
         raise UserError(
@@ -137,11 +143,6 @@ def check_study(where, study, known):
                 )
 
 
-# A configuration that is laid over another leaves a domain out by null.
-config["domains"] = {
-    name: study for name, study in config["domains"].items() if study is not None
-}
-
 
 include: "readings.smk"
 
@@ -157,30 +158,30 @@ if config["mirror"]:
 
 
 # By domain: the sets of runs, all runs of them, and the set of those that are traced.
-SETS = {domain: sets_of(study) for domain, study in studies().items()}
+SETS = {domain: sets_of(study) for domain, study in STUDIES.items()}
 RUNS = {domain: runs_of(sets) for domain, sets in SETS.items()}
 TRACED = {}
-for domain, study in studies().items():
+for domain, study in STUDIES.items():
     both = [op for op in study["operators"] if op in study["trace"]["operators"]]
     TRACED[domain] = {"core": SETS[domain]["core"] | {"operators": both}}
 
-# By table of the audits: its cells (text, model).
-AUDITED = audits_of(config["domains"].get("rows"))
-
-OPERATORS = {}
-for sets in SETS.values():
-    for name, runs in sets.items():
-        OPERATORS.setdefault(name, set()).update(runs["operators"])
-OPERATORS |= {f"audits-{table}": set() for table in AUDITED}
-FIGURES = drawable("figure", OPERATORS)
-TABLES = drawable("table", OPERATORS)
-for sets in TRACED.values():
-    traced = set(sets["core"]["operators"])
-    FIGURES = [
+FIGURES, TABLES = [], []
+for domain, sets in SETS.items():
+    operators = {name: runs["operators"] for name, runs in sets.items()}
+    traced = set(TRACED[domain]["core"]["operators"])
+    FIGURES += [
         name
-        for name in FIGURES
+        for name in drawable("figure", operators, domain)
         if "traces" not in needs(name) or traced >= set(CATALOGUE[name]["operators"])
     ]
+    TABLES += drawable("table", operators, domain)
+AUDITS = {f"audits-{table}": set() for table in AUDITED}
+FIGURES += drawable("figure", AUDITS, "rows")
+TABLES += drawable("table", AUDITS, "rows")
+# What a domain measures is gathered, though no figure of it may ask for that yet.
+UNDRAWN = set(STUDIES) - {CATALOGUE[name]["domain"] for name in FIGURES}
+# What belongs to no domain is drawn once.
+FIGURES, TABLES = list(dict.fromkeys(FIGURES)), list(dict.fromkeys(TABLES))
 
 
 def values(axis):
@@ -192,7 +193,7 @@ def values(axis):
 
 
 wildcard_constraints:
-    domain="|".join(config["domains"]),
+    domain="|".join([*STUDIES, "rows"]),
     dataset=values(0),
     backbone=values(1),
     operator=values(2),
@@ -259,12 +260,14 @@ def get_probe_settings(wildcards):
 
 
 def get_trace_settings(wildcards):
-    """Return the settings of a run's trace as JSON, with those of its linear probe.
+    """Return the settings of a run's trace as JSON, with those of what it reads.
 
     A trace takes seconds and solves many small systems: no GPU is asked for it.
     """
     chosen = json.loads(settings("represent", model=True)(wildcards))
     chosen["device"] = "cpu"
+    own = config["domains"][wildcards.domain]["trace"]
+    chosen |= {name: value for name, value in own.items() if name != "operators"}
     probe = config["domains"][wildcards.domain]["probe"]
     chosen["probe"] = {name: probe[name] for name in ("train_fraction", "ridge_alpha")}
     return json.dumps(chosen, sort_keys=True)
@@ -303,6 +306,12 @@ def get_traces(wildcards):
     """Return the traces of the main grid's runs that are traced."""
     runs = {domain: runs_of(sets) for domain, sets in TRACED.items()}
     return get_files(rules.trace.output[0], runs)
+
+
+def get_undrawn(wildcards):
+    """Return the gathered curves and traces, where no figure asks for a domain's."""
+    tables = [rules.collect_curves.output[0], rules.collect_traces.output[0]]
+    return tables if UNDRAWN else []
 
 
 def get_sets(wildcards):

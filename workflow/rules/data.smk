@@ -44,7 +44,7 @@ rule prepare:
     conda:
         "../../environment.yml"
     params:
-        entry=entry("bipartite", "counts"),
+        entry=entry("bipartite", "counts", "starts", "minutes"),
         settings=settings("prepare"),
         code=get_prepare_code,
     shell:

@@ -34,10 +34,11 @@ def events_of(
     """Return how many events of each data set jobs read, as in ``{"ctdg/uci": 32768}``.
 
     What has been prepared is counted; what is yet to be prepared has the registry's
-    number of events, or the window that is planned for it.
+    number of events, or the window that is planned for it. For sensors that measure at
+    steps, each measurement is an event.
     """
     windows = {
-        job.dataset: int(job.settings["window"])
+        job.dataset: int(job.settings.get("window", 2**62))
         for job in planned
         if job.rule == "prepare"
     }
@@ -48,7 +49,15 @@ def events_of(
         entry = registry.get(domain, {}).get(dataset)
         if entry and (name in windows or not summary.exists()):
             counts = entry.get("counts") or entry["generated"]
-            found[name] = min(int(counts["events"]), windows.get(name, 2**62))
+            found[name] = min(_size(counts), windows.get(name, 2**62))
         elif summary.exists():
-            found[name] = int(json.loads(summary.read_text())["events"])
+            found[name] = _size(json.loads(summary.read_text()))
     return found
+
+
+def _size(counts: Mapping[str, Any]) -> int:
+    """Return a data set's events, or the measurements of its sensors."""
+    if "events" in counts:
+        return int(counts["events"])
+    days = counts.get("days", 0)
+    return int(counts["sensors"]) * int(counts.get("steps", 288 * days))

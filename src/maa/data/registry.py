@@ -23,6 +23,8 @@ class RemoteFile:
             exactly one of the three is set.
         sha256: expected checksum of the file, or None where none is known.
         unpacked_sha256: expected checksum of what the gzip or zip file holds, or None.
+        gitblob: expected name of the file in git, sha1 of its header and bytes, or
+            None.
         size: expected size in bytes, or None.
         member: the file to read inside a zip archive, or None.
     """
@@ -32,6 +34,7 @@ class RemoteFile:
     package: str | None = None
     sha256: str | None = None
     unpacked_sha256: str | None = None
+    gitblob: str | None = None
     size: int | None = None
     member: str | None = None
 
@@ -113,6 +116,7 @@ def _file(item: Mapping[str, Any]) -> RemoteFile:
         package=item.get("package"),
         sha256=item.get("sha256"),
         unpacked_sha256=item.get("unpacked_sha256"),
+        gitblob=item.get("gitblob"),
         size=item.get("bytes"),
         member=item.get("member"),
     )

@@ -45,8 +45,8 @@ def inspect(path: Path, expected: RemoteFile) -> Inspection:
         size=size,
         sha256=sha256,
         broken=broken,
-        mismatch=None if broken else _mismatch(expected, size, sha256, unpacked),
-        checked=bool(expected.sha256 or expected.unpacked_sha256),
+        mismatch=None if broken else _mismatch(expected, path, sha256, unpacked),
+        checked=bool(expected.sha256 or expected.unpacked_sha256 or expected.gitblob),
     )
 
 
@@ -74,13 +74,25 @@ def _unpacked_sha256(path: Path, member: str | None) -> tuple[str | None, str | 
     return digest.hexdigest(), None
 
 
+def git_blob(path: Path) -> str:
+    """Return the name that git gives a file's content, as `git hash-object` does."""
+    digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
 def _mismatch(
-    expected: RemoteFile, size: int, sha256: str, unpacked: str | None
+    expected: RemoteFile, path: Path, sha256: str, unpacked: str | None
 ) -> str | None:
+    size = path.stat().st_size
     if expected.size is not None and size != expected.size:
         return f"{size:,} bytes where {expected.size:,} are expected"
     if expected.sha256 and sha256 != expected.sha256:
         return f"sha256 {sha256} where {expected.sha256} is expected"
+    if expected.gitblob and (found := git_blob(path)) != expected.gitblob:
+        return f"git blob {found} where {expected.gitblob} is expected"
     if expected.unpacked_sha256 and unpacked != expected.unpacked_sha256:
         return (
             f"unpacked sha256 {unpacked} where {expected.unpacked_sha256} is expected"

@@ -70,7 +70,7 @@ class Fitted(Protocol):
 
     @property
     def curve(self) -> pd.DataFrame:
-        """One row an epoch: epoch, loss, validation_auc."""
+        """One row an epoch: epoch, loss, and validation_*, as in validation_auc."""
 
 
 class Fit(Protocol):
@@ -92,8 +92,8 @@ class Fit(Protocol):
             stream: the prepared data.
             backbone: a module of the domain's ``backbones``.
             operator: how attention weights are normalised.
-            seed: the run's seed; data order, negatives, initialisation and dropout
-                each take a stream of their own from it.
+            seed: the run's seed; data order, negatives, initialisation, dropout and
+                the draws of a regulariser each take a stream of their own from it.
             settings: those of training, ``device``, and ``model``, the backbone's own.
             threads: CPU threads to use.
             report: takes one line an epoch.

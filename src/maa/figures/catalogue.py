@@ -17,12 +17,14 @@ class Entry(TypedDict):
         sets: sets of runs that it needs: of ``core``, ``controls``, ``official``; and
             ``audits-`` with a table of the audits of attention rows.
         operators: operators that must be among those of the sets.
+        domain: the domain that it shows, or the empty string for none.
     """
 
     kind: str
     tables: tuple[str, ...]
     sets: tuple[str, ...]
     operators: tuple[str, ...]
+    domain: str
 
 
 def _entry(
@@ -30,12 +32,14 @@ def _entry(
     tables: str = "",
     sets: str = "",
     operators: str = "",
+    domain: str = "ctdg",
 ) -> Entry:
     return {
         "kind": kind,
         "tables": tuple(tables.split()),
         "sets": tuple(sets.split()),
         "operators": tuple(operators.split()),
+        "domain": domain,
     }
 
 
@@ -47,7 +51,7 @@ _COURSE = "audit_course_heads audit_course_losses audit_course_changes"
 
 CATALOGUE: dict[str, Entry] = {
     "fig1": _entry("figure", "cells", "core"),
-    "fig2": _entry("figure"),
+    "fig2": _entry("figure", domain=""),
     "fig3": _entry("figure", "aggregate", "core"),
     "fig4": _entry("figure", "cells statistics", "core"),
     "fig8": _entry("figure", "contrasts contrast_cells", "core controls", _POWERS),
@@ -56,14 +60,18 @@ CATALOGUE: dict[str, Entry] = {
     "trace": _entry("figure", "traces", "core", "p1.00 p1.10"),
     "curves": _entry("figure", "curves", "core"),
     "selection": _entry("figure", "selection", "core", "p1.00 p1.05 p1.10"),
-    "fig_jacobian": _entry("figure"),
+    "fig_jacobian": _entry("figure", domain=""),
     "official": _entry("figure", "contrast_cells", "core official", "p1.00 p1.10"),
-    "rows_sinks": _entry("figure", "audit_measured", "audits-measured"),
-    "rows_flips": _entry("figure", "audit_facts", "audits-flips"),
-    "rows_clusters": _entry("figure", "audit_clusters_heads", "audits-clusters_heads"),
-    "rows_pruning": _entry("figure", "audit_pruning", "audits-pruning"),
-    "rows_switching": _entry("figure", "audit_switching", "audits-switching"),
-    "rows_course": _entry("figure", _COURSE, "audits-course_heads"),
+    "rows_sinks": _entry("figure", "audit_measured", "audits-measured", domain="rows"),
+    "rows_flips": _entry("figure", "audit_facts", "audits-flips", domain="rows"),
+    "rows_clusters": _entry(
+        "figure", "audit_clusters_heads", "audits-clusters_heads", domain="rows"
+    ),
+    "rows_pruning": _entry("figure", "audit_pruning", "audits-pruning", domain="rows"),
+    "rows_switching": _entry(
+        "figure", "audit_switching", "audits-switching", domain="rows"
+    ),
+    "rows_course": _entry("figure", _COURSE, "audits-course_heads", domain="rows"),
     "table3": _entry("table", "aggregate", "core"),
     "table4": _entry("table", "statistics", "core"),
     "table8": _entry("table", "contrasts", "controls", _POWERS),
@@ -74,25 +82,29 @@ CATALOGUE: dict[str, Entry] = {
     "table_checks": _entry("table", "aggregate statistics mixed precision", "core"),
     "table_official": _entry("table", "contrasts", "core official", "p1.00 p1.10"),
     "table_shares": _entry("table", "shares", "core controls", _SCALES),
-    "table_regimes": _entry("table", "audit_regimes", "audits-flips"),
+    "table_regimes": _entry("table", "audit_regimes", "audits-flips", domain="rows"),
 }
 TABLES = tuple(
     sorted({name for entry in CATALOGUE.values() for name in entry["tables"]})
 )
 
 
-def drawable(kind: str, sets: Mapping[str, Collection[str]]) -> list[str]:
-    """Return the figures or tables that a study can fill, in the catalogue's order.
+def drawable(
+    kind: str, sets: Mapping[str, Collection[str]], domain: str = "ctdg"
+) -> list[str]:
+    """Return what a domain's study can fill, in the catalogue's order.
 
     Args:
         kind: ``figure`` or ``table``.
         sets: for each set of runs that the study has, the names of its operators.
+        domain: the domain of the study.
     """
     operators = {name for names in sets.values() for name in names}
     return [
         name
         for name, entry in CATALOGUE.items()
         if entry["kind"] == kind
+        and entry["domain"] in ("", domain)
         and set(entry["sets"]) <= set(sets)
         and set(entry["operators"]) <= operators
     ]

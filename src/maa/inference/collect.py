@@ -21,7 +21,7 @@ COLUMNS = (*RUN_KEYS, "measure", "target", "value", "constant")
 RUN_FILES = ("probe.parquet", "scores.parquet")
 ROWS = {
     "trace.parquet": ("point", "order", "measure", "target", "value"),
-    "training.parquet": ("epoch", "loss", "validation_auc"),
+    "training.parquet": ("epoch", "loss"),
 }
 _PROBE_COLUMNS = ("part", "probe", "inputs", "target", "r2", "constant")
 
@@ -109,7 +109,8 @@ def gather_rows(paths: Iterable[str | Path]) -> pd.DataFrame:
     """Read traces or training curves of some runs into one table.
 
     Returns:
-        The runs' keys, then the columns of the files, as `ROWS` has them.
+        The runs' keys, the columns of the files as `ROWS` has them, and further ones
+        that start with ``validation_``; NaN where a domain does not measure them.
 
     Raises:
         UserError: if there is no file, or one is of another kind or lacks a column.
@@ -121,7 +122,9 @@ def gather_rows(paths: Iterable[str | Path]) -> pd.DataFrame:
             raise UserError(f"{path} is none of {', '.join(ROWS)}; give one of these")
         table = read_table(path)
         _require(table, columns, path)
-        tables.append(table.assign(**run_key(path))[[*RUN_KEYS, *columns]])
+        more = [name for name in table.columns if name.startswith(VALIDATION)]
+        kept = [*RUN_KEYS, *columns, *more]
+        tables.append(table.assign(**run_key(path))[kept])
     if not tables:
         raise UserError("no run files were given; name at least one to collect")
     return pd.concat(tables, ignore_index=True)

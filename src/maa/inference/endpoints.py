@@ -1,5 +1,6 @@
 """Which quantities are tested: each domain's aggregate endpoints (paper, Table 3)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pandas as pd
@@ -36,6 +37,15 @@ def _recovery(name: str, label: str, measure: str) -> tuple[Endpoint, Endpoint]:
     )
 
 
+def _errors(
+    measure: str, label: str, suffix: str = "", primary: bool = False
+) -> Iterator[Endpoint]:
+    """Forecast errors at the steps that all windows predict; less is better."""
+    for step in (3, 6, 12):
+        name = f"{measure}_{step}{suffix}"
+        yield Endpoint(name, f"{label}, step {step}", name, primary=primary)
+
+
 ENDPOINTS: dict[str, tuple[Endpoint, ...]] = {
     "ctdg": (
         Endpoint("auc", "AUC", "auc_unseen"),
@@ -63,7 +73,18 @@ ENDPOINTS: dict[str, tuple[Endpoint, ...]] = {
             "context_margin_probability",
             primary=False,
         ),
-    )
+    ),
+    "traffic": (
+        *_errors("mae", "MAE", primary=True),
+        *_errors("rmse", "RMSE", primary=True),
+        *_errors("mape", "MAPE", primary=True),
+        *_recovery("shared_linear", "Shared linear R²", "r2_linear_z"),
+        *_recovery("beyond_linear", "Beyond linear R²", "r2_linear_zc"),
+        Endpoint("history_margin", "History margin", "history_margin"),
+        *_errors("mae", "MAE, best epoch", suffix="_best"),
+        *_errors("rmse", "RMSE, best epoch", suffix="_best"),
+        *_errors("mape", "MAPE, best epoch", suffix="_best"),
+    ),
 }
 
 

@@ -32,6 +32,8 @@ EFFECT_COLUMNS = [
     *("domain", "variant", "fold", "dataset", "backbone", "operator", "p"),
     *EFFECTS,
 ]
+# The domains whose runs have the measures below; the paper chooses p on these alone.
+CHOOSING = ("ctdg",)
 _CELL = ["dataset", "backbone"]
 _ARM = [*_CELL, "operator"]
 _RECOVERY = "r2_linear_z"
@@ -110,6 +112,8 @@ def selection_tables(
         )
     choices, effects = [], []
     for core in plan.cores:
+        if core.domain not in CHOOSING:
+            continue
         grid = [name for name in plan.selection.grid if name in core.operators]
         if len(grid) < 2 or power_of(grid[0]) != 1:
             continue

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
+import torch
 from torch import Tensor, nn
 
 Pool = Callable[[Tensor], Tensor]
@@ -40,12 +41,22 @@ class Aggregator(nn.Module, ABC):
         Most operators are the same throughout.
         """
 
+    def draw(self, generator: torch.Generator) -> None:
+        """Draw anew for a step of training; most operators have nothing random."""
+
 
 def anneal(model: nn.Module, progress: float) -> None:
     """Move all operators in a model to a point of the training, from 0 to 1."""
     for module in model.modules():
         if isinstance(module, Aggregator):
             module.anneal(progress)
+
+
+def draw(model: nn.Module, generator: torch.Generator) -> None:
+    """Have all operators in a model draw anew for a step of training."""
+    for module in model.modules():
+        if isinstance(module, Aggregator):
+            module.draw(generator)
 
 
 def key_counts(logits: Tensor, mask: Tensor) -> Tensor:

@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from maa.attention import Operator
 from maa.domains.ctdg.backbones.layers import (
     Backbone,
-    Dropout,
     HistoryAttention,
     Reading,
     lay_out,
@@ -23,6 +22,7 @@ from maa.domains.ctdg.backbones.layers import (
 )
 from maa.domains.ctdg.batches import Batch
 from maa.domains.ctdg.stream import EventStream
+from maa.dropout import Dropout
 from maa.errors import UserError
 
 EPSILON = 1e-12

@@ -23,11 +23,11 @@ from torch import Tensor, nn
 
 from maa.attention import Operator
 from maa.domains.ctdg.backbones.craft import CRAFT, INITIAL_DEVIATION
-from maa.domains.ctdg.backbones.layers import Dropout
 from maa.domains.ctdg.backbones.official import readers
 from maa.domains.ctdg.batches import Batch, collect
 from maa.domains.ctdg.recent import RecentEvents
 from maa.domains.ctdg.stream import EventStream
+from maa.dropout import Dropout
 from maa.errors import UserError
 
 INITIAL_SLOPE = 0.15

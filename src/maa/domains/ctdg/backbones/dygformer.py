@@ -13,12 +13,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from maa.attention import Operator, lp_normalize
-from maa.domains.ctdg.backbones.layers import dropout
 from maa.domains.ctdg.backbones.linear import Linear, linear_map
 from maa.domains.ctdg.backbones.packed import pack_slots, unpack
 from maa.domains.ctdg.backbones.reference import SourceReader
 from maa.domains.ctdg.batches import Batch
 from maa.domains.ctdg.stream import EventStream
+from maa.dropout import dropout
 from maa.errors import UserError
 
 

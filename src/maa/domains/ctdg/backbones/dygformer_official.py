@@ -30,7 +30,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from maa.attention import Operator
-from maa.domains.ctdg.backbones.layers import Reading, dropout
+from maa.domains.ctdg.backbones.layers import Reading
 from maa.domains.ctdg.backbones.linear import Linear, rounded
 from maa.domains.ctdg.backbones.official import (
     CosineTime,
@@ -40,6 +40,7 @@ from maa.domains.ctdg.backbones.official import (
 )
 from maa.domains.ctdg.batches import Batch
 from maa.domains.ctdg.stream import EventStream
+from maa.dropout import dropout
 from maa.errors import UserError
 
 CHANNELS = 4

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from maa.attention import Operator
-from maa.domains.ctdg.backbones.layers import Dropout, Reading
+from maa.domains.ctdg.backbones.layers import Reading
 from maa.domains.ctdg.backbones.linear import Linear, rounded
 from maa.domains.ctdg.backbones.official import (
     CosineTime,
@@ -40,6 +40,7 @@ from maa.domains.ctdg.backbones.official import (
 from maa.domains.ctdg.batches import Batch
 from maa.domains.ctdg.grouping import Grouping
 from maa.domains.ctdg.stream import EventStream
+from maa.dropout import Dropout
 
 ENDS_AT_ONCE = 64
 """Ends whose tokens are mixed at a time."""

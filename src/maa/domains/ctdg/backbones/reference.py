@@ -20,11 +20,11 @@ from maa.domains.ctdg.backbones.layers import (
     HistoryAttention,
     Reading,
     TimeEncoding,
-    dropout,
     lay_out,
     valid_entries,
 )
 from maa.domains.ctdg.batches import Batch
+from maa.dropout import dropout
 
 
 class SourceReader(Backbone):

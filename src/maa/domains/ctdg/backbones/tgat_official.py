@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from maa.attention import Operator
-from maa.domains.ctdg.backbones.layers import Reading, dropout
+from maa.domains.ctdg.backbones.layers import Reading
 from maa.domains.ctdg.backbones.linear import Linear, rounded
 from maa.domains.ctdg.backbones.official import (
     CosineTime,
@@ -36,6 +36,7 @@ from maa.domains.ctdg.backbones.official import (
 from maa.domains.ctdg.batches import Batch
 from maa.domains.ctdg.recent import RecentEvents
 from maa.domains.ctdg.stream import EventStream
+from maa.dropout import dropout
 from maa.errors import UserError
 
 BLOCK = 256

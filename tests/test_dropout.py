@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from maa.domains.ctdg.backbones.layers import Dropout, dropout
+from maa.dropout import Dropout, dropout
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])

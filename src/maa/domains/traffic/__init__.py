@@ -1,0 +1,1 @@
+"""Traffic forecasting: speeds of road sensors, window by window."""

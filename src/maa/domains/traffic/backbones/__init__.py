@@ -1,0 +1,1 @@
+"""The forecasters: one module each, reached by name."""
