@@ -9,7 +9,15 @@ import torch
 
 from maa.attention.rows.entropy import EntropyParts, entropy_parts
 from maa.audit.audit import audit
-from maa.audit.dynamics import CHANNELS, MEASURES, RULES, Course, fall_shares, follow
+from maa.audit.dynamics import (
+    CHANNELS,
+    MEASURES,
+    RULES,
+    Course,
+    fall_shares,
+    follow,
+    highest,
+)
 from maa.audit.dynamics_drawing import draw
 from maa.audit.models import Pretrained
 from maa.audit.texts import passages
@@ -52,6 +60,14 @@ def test_measures_are_those_of_an_audit(course: Course) -> None:
         losses = told.groupby("text")["loss"].first()
         found = course.losses.query("step == @step")["loss"]
         np.testing.assert_allclose(found, losses, rtol=1e-5)
+
+
+def test_the_highest_entropy_is_that_of_all_heads() -> None:
+    values = [(0, 0, 1.0), (0, 1, 2.0), (2, 0, 3.5), (2, 1, 0.0), (5, 0, 2.0)]
+    table = pd.DataFrame(values, columns=["step", "head", "value"])
+    others = table.assign(measure="sink_share", value=9.0 - table["step"])
+    table = pd.concat([others, table.assign(measure="entropy")])
+    assert highest(table) == 5
 
 
 def test_channels_add_up_to_the_change_of_entropy(course: Course) -> None:

@@ -229,6 +229,16 @@ def _long(values: Tensor, kind: str, names: Iterable[str]) -> pd.DataFrame:
     return pd.DataFrame({"value": values.flatten().numpy()}, index).reset_index()
 
 
+def highest(heads: pd.DataFrame) -> int:
+    """Return the step whose rows have the largest entropy, on average.
+
+    Args:
+        heads: as `Course` holds them.
+    """
+    entropy = heads[heads["measure"] == "entropy"].groupby("step")["value"].mean()
+    return int(entropy.index.to_numpy()[entropy.to_numpy().argmax()])
+
+
 def fall_shares(
     changes: pd.DataFrame,
     by: Sequence[str] = (),
