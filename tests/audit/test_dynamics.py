@@ -91,6 +91,22 @@ def test_the_midpoint_is_between_both_orders(course: Course) -> None:
     assert (wide["sink first"] - wide["content first"]).abs().max() > 1e-3
 
 
+def test_the_control_is_the_second_token() -> None:
+    first, second = (
+        follow(at, [0, 4], read(), which, FIRST_ROW, lambda _: None)
+        for which in ("first", "second")
+    )
+    with torch.no_grad():
+        output = at(4).model(torch.tensor(read()[:1]), output_attentions=True)
+    rows = output.attentions[1][0, 2, FIRST_ROW:].mean(0)
+    for course_, position in ((first, 0), (second, 1)):
+        (found,) = course_.heads.query(
+            "step == 4 and text == 0 and layer == 1 and head == 2 and "
+            "measure == 'sink_share'"
+        )["value"]
+        assert found == pytest.approx(float(rows[position]), rel=1e-4)
+
+
 def row(share: float, content: list[float]) -> EntropyParts:
     p = torch.tensor([share, *((1 - share) * torch.tensor(content))]).double()
     return entropy_parts(p.log(), torch.tensor([True, False, False, False]))
@@ -183,11 +199,12 @@ def test_wrong_input_is_one_sentence(
 
 def test_the_picture_shows_the_tables(course: Course) -> None:
     shares = fall_shares(course.changes, draws=50)
-    figure = draw(course.heads, course.losses, shares)
+    control = shares.assign(share=shares["share"] / 2)
+    figure = draw(course.heads, course.losses, shares, control)
     loss, entropy, sinks, share = figure.axes
     expected = course.losses.groupby("step")["loss"].mean()
     np.testing.assert_allclose(loss.lines[0].get_ydata(), expected)
-    assert len(entropy.collections) == 3
+    assert len(entropy.collections) == 2  # one sink has nothing within
     held = course.heads.query("measure == 'sink_share' and layer == 2")
     np.testing.assert_allclose(
         sinks.lines[-1].get_ydata(), held.groupby("step")["value"].mean()
@@ -197,4 +214,8 @@ def test_the_picture_shows_the_tables(course: Course) -> None:
     np.testing.assert_allclose(share.lines[0].get_ydata(), from_first)
     to_last = midpoint.query("end == 4").sort_values("start")["share"]
     np.testing.assert_allclose(share.lines[1].get_ydata(), to_last)
+    np.testing.assert_allclose(share.lines[2].get_ydata(), from_first / 2)
+    np.testing.assert_allclose(share.lines[3].get_ydata(), to_last / 2)
+    alone = draw(course.heads, course.losses, shares).axes[3]
+    assert len(share.lines) == len(alone.lines) + 2
     assert [tick.get_text() for tick in loss.get_xticklabels()] == ["0", "1", "4"]
