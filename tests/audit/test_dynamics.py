@@ -174,12 +174,23 @@ def test_shares_by_hand() -> None:
     assert by_head["share"].tolist() == pytest.approx([2 / 4, 1 / 2])
 
 
-@pytest.mark.parametrize("sign", [1.0, 0.0])
-def test_what_did_not_fall_has_no_share(sign: float) -> None:
-    table = changes([(0, 0, -1.0, 2.0), (1, 0, -1.0, 2.0 * sign)])
+@pytest.mark.parametrize(
+    ("contents", "change", "share"),
+    [
+        ((2.0, 2.0), 1.0, np.nan),  # a rise
+        ((2.0, 0.0), 0.0, np.nan),  # a rise and a fall
+        ((0.995, 0.992), -0.0065, np.nan),  # a fall of next to nothing
+        ((0.5, 0.5), -0.5, 2.0),  # a fall in spite of the content's rise
+    ],
+)
+def test_only_what_fell_has_a_share(
+    contents: tuple[float, float], change: float, share: float
+) -> None:
+    table = changes([(text_, 0, -1.0, value) for text_, value in enumerate(contents)])
     (found,) = fall_shares(table).to_dict("records")
-    assert found["change"] == pytest.approx(sign)
-    assert np.isnan([found[f"share{end}"] for end in ("", "_lower", "_upper")]).all()
+    assert found["change"] == pytest.approx(change)
+    ends = [found[f"share{end}"] for end in ("", "_lower", "_upper")]
+    assert ends == pytest.approx([share] * 3, nan_ok=True)
 
 
 @pytest.mark.parametrize(
