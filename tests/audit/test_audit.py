@@ -42,7 +42,7 @@ def test_passages_are_cut_whole_and_framed() -> None:
 def test_a_text_too_short_and_an_unknown_sink() -> None:
     with pytest.raises(UserError, match="has 5 tokens, fewer than one passage of 8"):
         passages(small_tokenizer(), [text(5)], 8)
-    with pytest.raises(UserError, match="first, special, none"):
+    with pytest.raises(UserError, match="first, special, second, none"):
         sink_positions(small_tokenizer(), [1], "all")
 
 

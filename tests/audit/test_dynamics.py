@@ -9,7 +9,15 @@ import torch
 
 from maa.attention.rows.entropy import EntropyParts, entropy_parts
 from maa.audit.audit import audit
-from maa.audit.dynamics import CHANNELS, MEASURES, RULES, Course, fall_shares, follow
+from maa.audit.dynamics import (
+    CHANNELS,
+    MEASURES,
+    RULES,
+    Course,
+    fall_shares,
+    follow,
+    highest,
+)
 from maa.audit.dynamics_drawing import draw
 from maa.audit.models import Pretrained
 from maa.audit.texts import passages
@@ -54,6 +62,14 @@ def test_measures_are_those_of_an_audit(course: Course) -> None:
         np.testing.assert_allclose(found, losses, rtol=1e-5)
 
 
+def test_the_highest_entropy_is_that_of_all_heads() -> None:
+    values = [(0, 0, 1.0), (0, 1, 2.0), (2, 0, 3.5), (2, 1, 0.0), (5, 0, 2.0)]
+    table = pd.DataFrame(values, columns=["step", "head", "value"])
+    others = table.assign(measure="sink_share", value=9.0 - table["step"])
+    table = pd.concat([others, table.assign(measure="entropy")])
+    assert highest(table) == 5
+
+
 def test_channels_add_up_to_the_change_of_entropy(course: Course) -> None:
     pairs = course.changes[["start", "end"]].drop_duplicates()
     assert sorted(map(tuple, pairs.to_numpy())) == [(0, 1), (0, 4), (1, 4)]
@@ -73,6 +89,22 @@ def test_the_midpoint_is_between_both_orders(course: Course) -> None:
     mean = (wide["sink first"] + wide["content first"]) / 2
     np.testing.assert_allclose(wide["midpoint"], mean, atol=1e-12)
     assert (wide["sink first"] - wide["content first"]).abs().max() > 1e-3
+
+
+def test_the_control_is_the_second_token() -> None:
+    first, second = (
+        follow(at, [0, 4], read(), which, FIRST_ROW, lambda _: None)
+        for which in ("first", "second")
+    )
+    with torch.no_grad():
+        output = at(4).model(torch.tensor(read()[:1]), output_attentions=True)
+    rows = output.attentions[1][0, 2, FIRST_ROW:].mean(0)
+    for course_, position in ((first, 0), (second, 1)):
+        (found,) = course_.heads.query(
+            "step == 4 and text == 0 and layer == 1 and head == 2 and "
+            "measure == 'sink_share'"
+        )["value"]
+        assert found == pytest.approx(float(rows[position]), rel=1e-4)
 
 
 def row(share: float, content: list[float]) -> EntropyParts:
@@ -142,12 +174,23 @@ def test_shares_by_hand() -> None:
     assert by_head["share"].tolist() == pytest.approx([2 / 4, 1 / 2])
 
 
-@pytest.mark.parametrize("sign", [1.0, 0.0])
-def test_what_did_not_fall_has_no_share(sign: float) -> None:
-    table = changes([(0, 0, -1.0, 2.0), (1, 0, -1.0, 2.0 * sign)])
+@pytest.mark.parametrize(
+    ("contents", "change", "share"),
+    [
+        ((2.0, 2.0), 1.0, np.nan),  # a rise
+        ((2.0, 0.0), 0.0, np.nan),  # a rise and a fall
+        ((0.995, 0.992), -0.0065, np.nan),  # a fall of next to nothing
+        ((0.5, 0.5), -0.5, 2.0),  # a fall in spite of the content's rise
+    ],
+)
+def test_only_what_fell_has_a_share(
+    contents: tuple[float, float], change: float, share: float
+) -> None:
+    table = changes([(text_, 0, -1.0, value) for text_, value in enumerate(contents)])
     (found,) = fall_shares(table).to_dict("records")
-    assert found["change"] == pytest.approx(sign)
-    assert np.isnan([found[f"share{end}"] for end in ("", "_lower", "_upper")]).all()
+    assert found["change"] == pytest.approx(change)
+    ends = [found[f"share{end}"] for end in ("", "_lower", "_upper")]
+    assert ends == pytest.approx([share] * 3, nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -167,11 +210,12 @@ def test_wrong_input_is_one_sentence(
 
 def test_the_picture_shows_the_tables(course: Course) -> None:
     shares = fall_shares(course.changes, draws=50)
-    figure = draw(course.heads, course.losses, shares)
+    control = shares.assign(share=shares["share"] / 2)
+    figure = draw(course.heads, course.losses, shares, control)
     loss, entropy, sinks, share = figure.axes
     expected = course.losses.groupby("step")["loss"].mean()
     np.testing.assert_allclose(loss.lines[0].get_ydata(), expected)
-    assert len(entropy.collections) == 3
+    assert len(entropy.collections) == 2  # one sink has nothing within
     held = course.heads.query("measure == 'sink_share' and layer == 2")
     np.testing.assert_allclose(
         sinks.lines[-1].get_ydata(), held.groupby("step")["value"].mean()
@@ -181,4 +225,8 @@ def test_the_picture_shows_the_tables(course: Course) -> None:
     np.testing.assert_allclose(share.lines[0].get_ydata(), from_first)
     to_last = midpoint.query("end == 4").sort_values("start")["share"]
     np.testing.assert_allclose(share.lines[1].get_ydata(), to_last)
+    np.testing.assert_allclose(share.lines[2].get_ydata(), from_first / 2)
+    np.testing.assert_allclose(share.lines[3].get_ydata(), to_last / 2)
+    alone = draw(course.heads, course.losses, shares).axes[3]
+    assert len(share.lines) == len(alone.lines) + 2
     assert [tick.get_text() for tick in loss.get_xticklabels()] == ["0", "1", "4"]

@@ -54,7 +54,7 @@ def silent(_: str) -> None:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A training in one go."""
     torch.set_num_threads(1)
-    folder = tmp_path_factory.mktemp("gpt")
+    folder = tmp_path_factory.mktemp("trained") / "gpt"
     pretrain(TRAIN, HELD_OUT, Settings.of(VALUES), folder, silent)
     return folder
 
@@ -88,14 +88,16 @@ def test_a_killed_training_goes_on_to_the_same_bytes(
         if line.startswith("step 32 "):
             raise KilledError
 
+    here = tmp_path / "gpt"
     with pytest.raises(KilledError):
-        pretrain(TRAIN, HELD_OUT, Settings.of(VALUES), tmp_path, kill)
-    assert not (tmp_path / "training.json").exists()
+        pretrain(TRAIN, HELD_OUT, Settings.of(VALUES), here, kill)
+    assert not here.exists()
     killed_at = len(lines)
-    pretrain(TRAIN, HELD_OUT, Settings.of(VALUES), tmp_path, lines.append)
+    pretrain(TRAIN, HELD_OUT, Settings.of(VALUES), here, lines.append)
     assert lines[killed_at].startswith("goes on after step 24 of 40")
     assert len(lines) == killed_at + 3
-    assert contents(tmp_path) == contents(folder)
+    assert contents(here) == contents(folder)
+    assert [path.name for path in tmp_path.iterdir()] == ["gpt"]
 
 
 def test_a_finished_training_is_not_done_again(
@@ -110,21 +112,30 @@ def test_a_finished_training_is_not_done_again(
 def test_another_training_in_the_folder_is_an_error(
     tmp_path: Path, interrupted: bool
 ) -> None:
-    values = VALUES | {"steps": 8, "save_every": 2}
+    values, here = VALUES | {"steps": 8, "save_every": 2}, tmp_path / "gpt"
 
     def stop(line: str) -> None:
         if interrupted and line.startswith("step 4 "):
             raise RuntimeError
 
     try:
-        pretrain(TRAIN, HELD_OUT, Settings.of(values), tmp_path, stop)
+        pretrain(TRAIN, HELD_OUT, Settings.of(values), here, stop)
     except RuntimeError:
         assert interrupted
     other = Settings.of(values | {"learning_rate": 1e-3})
     with pytest.raises(UserError, match=r"another training.*in settings;"):
-        pretrain(TRAIN, HELD_OUT, other, tmp_path, silent)
+        pretrain(TRAIN, HELD_OUT, other, here, silent)
     with pytest.raises(UserError, match=r"another training.*in text;"):
-        pretrain(TRAIN[:1], HELD_OUT, Settings.of(values), tmp_path, silent)
+        pretrain(TRAIN[:1], HELD_OUT, Settings.of(values), here, silent)
+
+
+def test_a_folder_that_holds_something_else_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "gpt").mkdir()
+    (tmp_path / "gpt" / "mine.txt").write_text("kept")
+    settings = Settings.of(VALUES | {"steps": 1})
+    with pytest.raises(UserError, match=r"gpt could not be written .*; empty it or"):
+        pretrain(TRAIN, HELD_OUT, settings, tmp_path / "gpt", silent)
+    assert (tmp_path / "gpt" / "mine.txt").read_text() == "kept"
 
 
 def test_a_checkpoint_is_the_live_model(
@@ -139,8 +150,8 @@ def test_a_checkpoint_is_the_live_model(
 
     monkeypatch.setattr(loop, "build", kept)
     settings = Settings.of(VALUES | {"steps": 3})
-    told = pretrain(TRAIN, HELD_OUT, settings, tmp_path, silent)
-    loaded = load_model(str(tmp_path), revision="step3")
+    told = pretrain(TRAIN, HELD_OUT, settings, tmp_path / "gpt", silent)
+    loaded = load_model(str(tmp_path / "gpt"), revision="step3")
     assert loaded.causal and loaded.shape == (2, 2)
     material = prepare(TRAIN, HELD_OUT, settings)
     with torch.no_grad():

@@ -229,18 +229,29 @@ def _long(values: Tensor, kind: str, names: Iterable[str]) -> pd.DataFrame:
     return pd.DataFrame({"value": values.flatten().numpy()}, index).reset_index()
 
 
+def highest(heads: pd.DataFrame) -> int:
+    """Return the step whose rows have the largest entropy, on average.
+
+    Args:
+        heads: as `Course` holds them.
+    """
+    entropy = heads[heads["measure"] == "entropy"].groupby("step")["value"].mean()
+    return int(entropy.index.to_numpy()[entropy.to_numpy().argmax()])
+
+
 def fall_shares(
     changes: pd.DataFrame,
     by: Sequence[str] = (),
     draws: int = 2000,
     confidence: float = 0.95,
     seed: int = 0,
+    least: float = 0.01,
 ) -> pd.DataFrame:
     """Say how much of a fall of entropy is the sink's, with intervals over passages.
 
     A share is that of sums over heads and means over passages, so that heads whose
     entropy rises count against the fall. It is NaN unless the entropy fell beyond
-    doubt: for a change about 0 it means nothing.
+    doubt by ``least``: for a change about 0 it means nothing.
 
     Args:
         changes: as `Course` holds them.
@@ -248,6 +259,7 @@ def fall_shares(
         draws: bootstrap draws of passages.
         confidence: of the percentile intervals.
         seed: of the draws; all rows share them.
+        least: nats that the interval of the change must lie below 0.
 
     Returns:
         One row a ``start``, ``end`` and ``rule`` (and ``by``): ``change`` (of a row's
@@ -263,12 +275,15 @@ def fall_shares(
     found = []
     for key, group in wide.groupby(keys, sort=False):
         told = dict(zip(keys, key, strict=True))
-        found.append(told | _share(group.to_numpy(), drawn, confidence))
+        found.append(told | _share(group.to_numpy(), drawn, confidence, least))
     return pd.DataFrame(found)
 
 
 def _share(
-    values: NDArray[np.float64], drawn: NDArray[np.int64], confidence: float
+    values: NDArray[np.float64],
+    drawn: NDArray[np.int64],
+    confidence: float,
+    least: float,
 ) -> dict[str, float]:
     """Return the change, its parts and the sink's share, from (texts, channels)."""
     parts = values.mean(0)
@@ -276,9 +291,8 @@ def _share(
     change, changes = parts.sum(), resampled.sum(1)
     ends = [(1 - confidence) / 2, (1 + confidence) / 2]
     lower, upper = np.quantile(changes, ends)
-    fell = upper < 0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = np.quantile(resampled[:, 0] / changes, ends) if fell else [np.nan] * 2
+    fell = upper < -least
+    shares = np.quantile(resampled[:, 0] / changes, ends) if fell else [np.nan] * 2
     return {
         "change": change,
         "change_lower": lower,

@@ -1,6 +1,5 @@
 """The picture of a training: loss, entropy in channels, sinks, shares of the fall."""
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -9,7 +8,12 @@ from maa.audit.drawings import CHANNELS
 from maa.figures.style import COLOURS, SOFT, styled
 
 
-def draw(heads: pd.DataFrame, losses: pd.DataFrame, shares: pd.DataFrame) -> Figure:
+def draw(
+    heads: pd.DataFrame,
+    losses: pd.DataFrame,
+    shares: pd.DataFrame,
+    control: pd.DataFrame | None = None,
+) -> Figure:
     """Draw the course of a training over its steps.
 
     Args:
@@ -17,6 +21,7 @@ def draw(heads: pd.DataFrame, losses: pd.DataFrame, shares: pd.DataFrame) -> Fig
         losses: ``Course.losses``.
         shares: what `maa.audit.dynamics.fall_shares` says of the changes, all heads
             together.
+        control: the same with the ``second`` token in the sink's place, or None.
     """
     with styled():
         figure = Figure(figsize=(10, 6.6))
@@ -24,7 +29,7 @@ def draw(heads: pd.DataFrame, losses: pd.DataFrame, shares: pd.DataFrame) -> Fig
         _draw_loss(loss, losses)
         _draw_entropy(entropy, heads)
         _draw_sinks(sinks, heads)
-        _draw_shares(share, shares)
+        _draw_shares(share, shares, control)
         for axis in (loss, entropy, sinks, share):
             axis.set_xscale("symlog", base=2, linthresh=1)
             _label_steps(axis, sorted(heads["step"].unique()))
@@ -33,8 +38,8 @@ def draw(heads: pd.DataFrame, losses: pd.DataFrame, shares: pd.DataFrame) -> Fig
 
 
 def _label_steps(axis: Axes, steps: list[int]) -> None:
-    """Label the first step, the last, and powers of 4 between."""
-    inner = [4**i for i in range(16) if steps[0] < 4**i <= steps[-1] / 2]
+    """Label the first step, the last, and powers of 4 that leave room between."""
+    inner = [4**i for i in range(16) if steps[0] < 4**i <= steps[-1] / 3]
     axis.set_xticks([steps[0], *inner, steps[-1]])
     axis.set_xticklabels([f"{step:,}" for step in (steps[0], *inner, steps[-1])])
     axis.minorticks_off()
@@ -49,12 +54,12 @@ def _draw_loss(axis: Axes, losses: pd.DataFrame) -> None:
 
 def _draw_entropy(axis: Axes, heads: pd.DataFrame) -> None:
     course = heads.groupby(["step", "measure"])["value"].mean().unstack()
-    colours = COLOURS[: len(CHANNELS)]
+    shown = [column for column in CHANNELS if course[column].abs().max() > 0]
     axis.stackplot(
         course.index,
-        [course[column] for column in CHANNELS],
-        labels=list(CHANNELS.values()),
-        colors=colours,
+        [course[column] for column in shown],
+        labels=[CHANNELS[column] for column in shown],
+        colors=COLOURS[: len(shown)],
         alpha=0.85,
     )
     axis.plot(
@@ -83,22 +88,38 @@ def _draw_sinks(axis: Axes, heads: pd.DataFrame) -> None:
         axis.legend(loc="upper left", ncols=2)
 
 
-def _draw_shares(axis: Axes, shares: pd.DataFrame) -> None:
+def _draw_shares(
+    axis: Axes, shares: pd.DataFrame, control: pd.DataFrame | None
+) -> None:
     """Draw the sink's share of the fall from the first step, and to the last."""
-    chosen = shares[shares["rule"] == "midpoint"]
-    first, final = chosen["start"].min(), chosen["end"].max()
-    falls = {
-        f"from step {first:,} to here": ("end", chosen[chosen["start"] == first]),
-        f"from here to step {final:,}": ("start", chosen[chosen["end"] == final]),
-    }
-    for (label, (column, fall)), colour in zip(falls.items(), COLOURS, strict=False):
-        fall = fall.sort_values(column)
-        axis.plot(fall[column], fall["share"], ".-", color=colour, label=label)
+    falls = _falls(shares)
+    for (label, fall), colour in zip(falls.items(), COLOURS, strict=False):
+        axis.plot(fall.index, fall["share"], ".-", color=colour, label=label)
         lower = fall["share_lower"].to_numpy(dtype=float)
         upper = fall["share_upper"].to_numpy(dtype=float)
-        axis.fill_between(fall[column], lower, upper, color=colour, alpha=0.2)
+        axis.fill_between(fall.index, lower, upper, color=colour, alpha=0.2)
+    others = {} if control is None else _falls(control)
+    told = ["of the second token, a control", None]
+    for fall, colour, name in zip(others.values(), COLOURS, told, strict=False):
+        axis.plot(fall.index, fall["share"], ":", color=colour, label=name)
     axis.axhline(0, color=SOFT, linewidth=0.8)
-    low, high = np.nanmin(chosen["share"]), np.nanmax(chosen["share"])
-    axis.set_ylim(min(-0.1, max(low - 0.1, -1)), max(1.0, min(high + 0.1, 2)))
+    drawn = pd.concat([fall["share"] for fall in falls.values()])
+    axis.set_ylim(
+        min(-0.1, max(drawn.min() - 0.1, -1)), max(1.0, min(drawn.max() + 0.1, 2))
+    )
     axis.set_title("Sink's part of the fall of entropy")
     axis.legend(loc="upper left")
+
+
+def _falls(shares: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return shares from the first step by end, and to the last by start."""
+    chosen = shares[shares["rule"] == "midpoint"]
+    first, final = chosen["start"].min(), chosen["end"].max()
+    return {
+        f"from step {first:,} to here": chosen[chosen["start"] == first]
+        .set_index("end")
+        .sort_index(),
+        f"from here to step {final:,}": chosen[chosen["end"] == final]
+        .set_index("start")
+        .sort_index(),
+    }

