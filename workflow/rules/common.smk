@@ -157,6 +157,13 @@ if config["mirror"]:
     os.environ.update(MAA_DATA_MIRROR=str(folder))
 
 
+# The domains of companion papers, whose claims are made of facts.
+COMPANIONS = [
+    domain
+    for domain in STUDIES
+    if (SOURCE / "maa" / "domains" / domain / "facts.py").exists()
+]
+
 # By domain: the sets of runs, all runs of them, and the set of those that are traced.
 SETS = {domain: sets_of(study) for domain, study in STUDIES.items()}
 RUNS = {domain: runs_of(sets) for domain, sets in SETS.items()}
@@ -366,6 +373,8 @@ def get_exhibit_input(wildcards):
         "traces": rules.collect_traces.output[0],
         "curves": rules.collect_curves.output[0],
     }
+    for domain in COMPANIONS:
+        made[f"{domain}_gaps"] = f"results/facts/{domain}_gaps.parquet"
     for table in (*AUDITED, "regimes", "facts"):
         made[f"audit_{table}"] = f"results/audits/{table}.parquet"
     for step in (rules.infer, rules.contrast, rules.select_power):
@@ -382,14 +391,14 @@ def get_claim_tables(wildcards):
             made |= dict(step.output.items())
         made = {name: path for name, path in made.items() if name in JUDGED}
         made["support"] = rules.collect_supports.output[0]
-    if AUDITED:
-        made["facts"] = rules.audit_facts.output[0]
-    return made
+    facts = [f"results/facts/{domain}.parquet" for domain in COMPANIONS]
+    facts += rules.audit_facts.output if AUDITED else []
+    return made | ({"facts": facts} if facts else {})
 
 
 def get_table_options(wildcards, input):
     """Return the tables that claims are judged on as command line options."""
-    made = get_claim_tables(wildcards)
+    made = {name: input[name] for name in get_claim_tables(wildcards)}
     return " ".join(f"--{name.replace('_', '-')} {made[name]}" for name in made)
 
 
@@ -405,6 +414,8 @@ def get_bundle(wildcards):
         steps += [rules.collect_traces] if "trace" in FIGURES else []
         steps += [rules.infer, rules.contrast, rules.select_power]
         results += [path for step in steps for path in step.output]
+        for domain in COMPANIONS:
+            results += expand(rules.facts.output, domain=domain)
     if AUDITED:
         results += [*rules.curve.output, *rules.predict.output, *rules.audit_facts.output]
         results += collect(rules.collect_audits.output, audited=AUDITED)

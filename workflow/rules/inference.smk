@@ -118,6 +118,29 @@ rule contrast:
         " --shares {output.shares} > {log} 2>&1"
 
 
+rule facts:
+    """The numbers that a companion paper's claims are made of."""
+    input:
+        measurements=rules.collect.output,
+        traces=rules.collect_traces.output,
+    output:
+        facts="results/facts/{domain}.parquet",
+        gaps="results/facts/{domain}_gaps.parquet",
+    log:
+        "logs/facts/{domain}.log",
+    benchmark:
+        "results/benchmarks/facts/{domain}.tsv"
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        code=code("facts.py", stages=["facts"]),
+    shell:
+        'python "$MAA_SCRIPTS/facts.py" --domain {wildcards.domain}'
+        " --measurements {input.measurements} --traces {input.traces}"
+        " --facts {output.facts} --gaps {output.gaps} > {log} 2>&1"
+
+
 rule select_power:
     """Choose p on the validation part (Algorithm 2)."""
     input:

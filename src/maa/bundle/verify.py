@@ -21,7 +21,7 @@ GIVEN = (
 )
 GIVEN_FOLDER, ANEW = "results/audits/", "results/audits/facts.parquet"
 RULES = (
-    *("infer", "contrast", "select_power", "audit_facts"),
+    *("infer", "contrast", "select_power", "facts", "audit_facts"),
     *("claims", "figure", "table", "figures"),
 )
 

@@ -35,12 +35,12 @@ def draw(heads: pd.DataFrame) -> Figure:
                 line, CONVENTIONS.items(), strict=True
             ):
                 part = rows[rows["convention"] == convention]
-                for cluster, members in part.groupby("cluster"):
+                for number, (_, members) in enumerate(part.groupby("cluster")):
                     picture = axis.scatter(
                         members["x"],
                         members["y"],
                         c=members["share"],
-                        marker=MARKERS[int(cluster) % len(MARKERS)],  # type: ignore[call-overload]
+                        marker=MARKERS[number % len(MARKERS)],
                         s=20,
                         vmin=0,
                         vmax=1,

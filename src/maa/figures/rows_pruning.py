@@ -22,8 +22,8 @@ def table(pruning: pd.DataFrame) -> pd.DataFrame:
     Args:
         pruning: perplexity of every variant.
     """
-    whole = pruning[pruning["criterion"] == "none"]
-    whole = whole.set_index(["dataset", "backbone"])["perplexity"].rename("whole")
+    none = pruning[pruning["criterion"] == "none"]
+    whole = none.set_index(["dataset", "backbone"])["perplexity"].rename("whole")
     rows = pruning[pruning["criterion"] != "none"]
     rows = rows.join(whole, on=["dataset", "backbone"])
     return rows.assign(times=rows["perplexity"] / rows["whole"]).reset_index(drop=True)
@@ -37,16 +37,19 @@ def draw(pruned: pd.DataFrame) -> Figure:
         axes = figure.subplots(1, len(cells), squeeze=False, sharey=True)[0]
         for axis, ((model, text), rows) in zip(axes, cells, strict=True):
             for number, side in enumerate(("highest", "lowest")):
-                part = rows[rows["side"] == side].set_index("criterion")["times"]
+                part = rows[rows["side"] == side]
                 places = [
-                    list(CRITERIA).index(name) + 0.4 * number for name in part.index
+                    list(CRITERIA).index(name) + 0.4 * number
+                    for name in part["criterion"]
                 ]
-                axis.bar(places, part, 0.38, color=COLOURS[number], label=f"{side} out")
-            part = rows[rows["criterion"] == "random"]
-            axis.plot([3.2] * len(part), part["times"], "o", color=INK, label="draws")
+                times, words = part["times"], f"{side} out"
+                axis.bar(places, times, 0.38, color=COLOURS[number], label=words)
+            drawn = rows.loc[rows["criterion"] == "random", "times"]
+            axis.plot([3.2] * len(drawn), drawn, "o", color=INK, label="draws")
             axis.axhline(1, color=INK, linewidth=0.7)
             axis.set(
-                yscale="log", title=f"{label(model, MODELS)}, {label(text, TEXTS)}"
+                yscale="log",
+                title=f"{label(str(model), MODELS)}, {label(str(text), TEXTS)}",
             )
             axis.set_xticks([i + 0.2 for i in range(len(CRITERIA))], CRITERIA.values())
         axes[0].set_ylabel("Perplexity, times the whole model's")

@@ -34,10 +34,10 @@ def draw(switched: pd.DataFrame) -> Figure:
                     part["perplexity"],
                     marker=MARKERS[number],
                     color=COLOURS[number],
-                    label=f"{steps} steps" if steps else "as it is",
+                    label=f"{steps!s} steps" if steps else "as it is",
                 )
             axis.set(yscale="log", xlabel="p of the norm")
-            axis.set_title(f"{label(model, MODELS)}, {label(text, TEXTS)}")
+            axis.set_title(f"{label(str(model), MODELS)}, {label(str(text), TEXTS)}")
         axes[0].set_ylabel("Perplexity")
         axes[0].legend()
     return figure
