@@ -11,6 +11,7 @@ from maa.figures.load import load
 from maa.study import COURSES, EVERYWHERE
 from tests.figures.tables_of_audits import audit_tables
 from tests.figures.tables_of_inference import all_tables, groups
+from tests.figures.tables_of_traffic import traffic_tables
 
 FOLDER = Path(__file__).parents[2] / "src" / "maa" / "figures"
 
@@ -32,7 +33,8 @@ def test_a_module_takes_its_needs_from_the_catalogue(name):
 
 
 def test_tables_are_those_of_inference_and_of_audits():
-    assert set(TABLES) == set(all_tables()) | set(audit_tables())
+    made = {*all_tables(), *audit_tables(), *traffic_tables()}
+    assert set(TABLES) == made
 
 
 def test_the_smallest_study_draws_what_it_can():
@@ -46,8 +48,13 @@ def test_a_whole_study_draws_everything():
     sets = {name: operators for name, (_, operators) in groups().items()}
     sets |= {f"audits-{table}": () for table in (*EVERYWHERE, *COURSES)}
     sets |= {"audits-pruning": (), "audits-switching": ()}
-    drawn = drawable("figure", sets) + drawable("table", sets)
-    assert set(drawn) == set(CATALOGUE)
+    drawn = {
+        name
+        for domain in ("ctdg", "rows", "traffic")
+        for kind in ("figure", "table")
+        for name in drawable(kind, sets, domain)
+    }
+    assert drawn == set(CATALOGUE)
 
 
 def test_operators_count_in_any_set():

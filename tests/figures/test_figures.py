@@ -26,6 +26,8 @@ from tests.figures.tables_of_inference import (
     is_constant,
     value,
 )
+from tests.figures.tables_of_traffic import traces as traffic_traces
+from tests.figures.tables_of_traffic import traffic_tables
 
 SCRIPTS = Path(__file__).parents[2] / "workflow" / "scripts"
 
@@ -37,7 +39,9 @@ DRAWN = sorted(CATALOGUE)
 
 @pytest.fixture(scope="module")
 def tables():
-    return all_tables() | audit_tables()
+    found = all_tables() | audit_tables() | traffic_tables()
+    both = [found["traces"], traffic_traces()]
+    return found | {"traces": pd.concat(both, ignore_index=True)}
 
 
 def table_of(name, tables):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.stats import ttest_ind_from_stats
 
 from maa.claims.numbers import Number, entries, paper_value
 from maa.inference.significance import holm
@@ -121,6 +122,38 @@ def _exact_test(of: Sequence[_Claim], against: Sequence[_Claim]) -> Iterator[Num
         yield _pair(f"p of {claim['source']}", p, patterns, 1e-6)
 
 
+def _welch(of: Sequence[_Claim], against: Sequence[_Claim]) -> Iterator[Number]:
+    """Are a table's gaps larger than its noise? Welch's test, Holm over all gaps."""
+    cells = {entry["fact"]: entry for claim in of for entry in entries(claim)}
+    seeds = of[0]["seeds"]
+    found = []
+    for fact, entry in cells.items():
+        if fact.startswith("level.diagonal"):
+            other = cells[f"level.none.{fact.rpartition('.')[2]}"]
+            test = ttest_ind_from_stats(
+                *(entry["paper"], entry["sd"], seeds),
+                *(other["paper"], other["sd"], seeds),
+                equal_var=False,
+            )
+            found.append((entry["name"], float(test.pvalue)))
+    corrected = holm([p for _, p in found])
+    for (name, _), p in zip(found, corrected, strict=True):
+        yield Number(f"Corrected p, {name}", 0.0, float(p), paper_high=0.05)
+
+
+def _largest_fall(of: Sequence[_Claim], against: Sequence[_Claim]) -> Iterator[Number]:
+    """The largest fall of an error in a table, percent, is what is said of it."""
+    cells = {e["fact"]: e["paper"] for claim in of for e in entries(claim)}
+    falls = [
+        100 * (1 - value / cells[f"level.none.{fact.rpartition('.')[2]}"])
+        for fact, value in cells.items()
+        if fact.startswith("level.diagonal")
+    ]
+    for claim in against:
+        for entry in entries(claim):
+            yield _pair(entry["name"], entry["low"], max(falls), 0.05)
+
+
 def _holm(of: Sequence[_Claim], against: Sequence[_Claim]) -> Iterator[Number]:
     """Holm's correction over the family gives the corrected p-values."""
     exact = [round(claim["paper"]["p"] * _PATTERNS) / _PATTERNS for claim in of]
@@ -139,6 +172,8 @@ CHECKS: dict[str, Callable[..., Iterator[Number]]] = {
     "differences": _differences,
     "exact_test": _exact_test,
     "holm": _holm,
+    "welch": _welch,
+    "largest_fall": _largest_fall,
 }
 
 

@@ -29,11 +29,11 @@ def numbers_of_facts(claim: Mapping[str, Any], facts: pd.DataFrame) -> list[Numb
     for entry in entries(claim):
         rows = measured(claim, entry, facts).to_dict("records")
         if not rows:
-            numbers.append(_number(entry, entry["name"], {}))
+            numbers.append(_number(entry, entry["name"], {}, claim["rule"]))
         for row in rows:
             where = [row[key] for key in ("backbone", "dataset") if row[key]]
             name = ", ".join([entry["name"], *where])
-            numbers.append(_number(entry, name, row))
+            numbers.append(_number(entry, name, row, claim["rule"]))
     return numbers
 
 
@@ -86,10 +86,16 @@ def scope_of_facts(
     )
 
 
-def _number(entry: Mapping[str, Any], name: str, row: Mapping[Any, Any]) -> Number:
+def _number(
+    entry: Mapping[str, Any],
+    name: str,
+    row: Mapping[Any, Any],
+    rule: Mapping[str, Any],
+) -> Number:
     low, high = paper_value(entry), NAN
     if "low" in entry or "high" in entry:
         low, high = entry.get("low", -math.inf), entry.get("high", math.inf)
+    margin = entry.get("margin", rule.get("deviations", NAN) * entry.get("sd", NAN))
     return Number(
         name,
         float(low),
@@ -98,6 +104,6 @@ def _number(entry: Mapping[str, Any], name: str, row: Mapping[Any, Any]) -> Numb
         float(row.get("high", NAN)),
         int(row.get("cells", 0)),
         paper_high=float(high),
-        margin=float(entry.get("margin", NAN)),
+        margin=float(margin),
         direction=isinstance(entry.get("paper"), str),
     )

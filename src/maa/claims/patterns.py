@@ -52,6 +52,11 @@ TEXTS = {
         "rounding. Direction only: at least three quarters do. Contradicted: none "
         "does. Not reproduced: anything else."
     ),
+    "near": (
+        "Reproduced: every number lies within {deviations} times the paper's standard "
+        "deviation of the paper's. Direction only: at least half do. Not reproduced: "
+        "anything else."
+    ),
     "rounding": (
         "Reproduced: every two numbers agree as far as their printed digits allow. "
         "Contradicted: two differ by more."
@@ -87,6 +92,7 @@ def judge_numbers(rule: Mapping[str, Any], numbers: Sequence[Number]) -> Finding
         "equal": _judge_equal,
         "choice": _judge_choice,
         "range": _judge_range,
+        "near": _judge_near,
         "rounding": _judge_rounding,
     }
     found = judges[rule["name"]](rule, ran)
@@ -111,6 +117,7 @@ def agrees(rule: Mapping[str, Any], number: Number) -> bool | None:
         "equal": lambda: abs(number.found) <= rule["tolerance"],
         "choice": lambda: number.found == number.paper,
         "range": lambda: _inside(rule, number),
+        "near": lambda: abs(number.found - number.paper) <= number.margin,
         "rounding": lambda: abs(number.found - number.paper) <= number.margin,
     }
     return tests[rule["name"]]() if rule["name"] in tests else None
@@ -236,6 +243,16 @@ def _judge_range(rule: Mapping[str, Any], numbers: Sequence[Number]) -> Finding:
     if 4 * inside >= 3 * len(numbers):
         return finding(DIRECTION_ONLY, checks)
     return finding(CONTRADICTED if not inside else NOT_REPRODUCED, checks)
+
+
+def _judge_near(rule: Mapping[str, Any], numbers: Sequence[Number]) -> Finding:
+    near = sum(bool(agrees(rule, number)) for number in numbers)
+    text = f"{near} of {len(numbers)} numbers are near the paper's"
+    checks = (Check(text, near == len(numbers)),)
+    if checks[0].passed:
+        return finding(REPRODUCED, checks)
+    half = 2 * near >= len(numbers)
+    return finding(DIRECTION_ONLY if half else NOT_REPRODUCED, checks)
 
 
 def _inside(rule: Mapping[str, Any], number: Number) -> bool:

@@ -72,6 +72,8 @@ CATALOGUE: dict[str, Entry] = {
         "figure", "audit_switching", "audits-switching", domain="rows"
     ),
     "rows_course": _entry("figure", _COURSE, "audits-course_heads", domain="rows"),
+    "traffic_heatmaps": _entry("figure", "traces", "core", "p1.00", "traffic"),
+    "traffic_gaps": _entry("figure", "traffic_gaps", "core", "p1.00", "traffic"),
     "table3": _entry("table", "aggregate", "core"),
     "table4": _entry("table", "statistics", "core"),
     "table8": _entry("table", "contrasts", "controls", _POWERS),
@@ -82,6 +84,7 @@ CATALOGUE: dict[str, Entry] = {
     "table_checks": _entry("table", "aggregate statistics mixed precision", "core"),
     "table_official": _entry("table", "contrasts", "core official", "p1.00 p1.10"),
     "table_shares": _entry("table", "shares", "core controls", _SCALES),
+    "table_traffic": _entry("table", "traffic_gaps", "core", "p1.00", "traffic"),
     "table_regimes": _entry("table", "audit_regimes", "audits-flips", domain="rows"),
 }
 TABLES = tuple(

@@ -14,6 +14,25 @@ DATASETS = {
     "wikipedia": "Wikipedia",
     "uci": "UCI",
     "enron": "Enron",
+    "metr-la-week1": "METR-LA, one week",
+    "metr-la-10": "METR-LA, ten sensors",
+    "metr-la": "METR-LA",
+}
+# Of the forecasts of traffic: forms of the model, and variants of its attention.
+FORECASTERS = {
+    "released": "Released",
+    "corrected": "Corrected",
+    "road": "Road graph",
+}
+VARIANTS = {
+    "no-residual": "No residual",
+    "none": "None",
+    "diagonal-mask": "Mask",
+    "diagonal-dropout0.20": "Dropout",
+    "diagonal-dropout-weights0.20": "Dropout (text)",
+    "diagonal-penalty0.10": "Penalty",
+    "p1.10": "MAA, p = 1.1",
+    "p1.30": "MAA, p = 1.3",
 }
 STATISTICS = {
     "preferential_attachment": "Preferential attachment",

@@ -36,8 +36,8 @@ def facts(
         One row a fact, data set and model, with `COLUMNS`; and what
         `maa.inference.gaps.gaps` returns of the errors and the recovery.
     """
-    runs = _named(measurements[measurements["domain"] == "traffic"])
-    looked = _named(traces[traces["domain"] == "traffic"])
+    runs = named(measurements[measurements["domain"] == "traffic"])
+    looked = named(traces[traces["domain"] == "traffic"])
     errors = sorted(name for name in set(runs["measure"]) if _is_error(name))
     table = gaps(runs, NONE, errors)
     recovered = runs[runs["measure"] == "r2_linear_z"]
@@ -59,8 +59,8 @@ def _fact(told: Mapping[str, Any], row: Row) -> dict[str, Any]:
     return {**told, **dict(zip(names, row, strict=True))}
 
 
-def _named(rows: pd.DataFrame) -> pd.DataFrame:
-    """Name variants; a model without residual is a variant of the same model."""
+def named(rows: pd.DataFrame) -> pd.DataFrame:
+    """Name variants of runs; a model without residual is one of the same model."""
     bare = rows["backbone"].str.endswith(BARE)
     plain = rows["operator"] == SOFTMAX
     variant = rows["operator"].mask(plain, NONE).mask(plain & bare, NO_RESIDUAL)

@@ -1,0 +1,76 @@
+"""Traffic: the mean attention of the last block, by variant (the paper's Fig. 1)."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from maa.figures.catalogue import needs
+from maa.figures.labels import DATASETS, VARIANTS, label, ordered
+from maa.figures.rows import require
+from maa.figures.style import styled
+
+NEEDS = needs("traffic_heatmaps")
+POINT = "attention_last"
+MODEL, BARE = "released", "-no-residual"
+
+
+def table(traces: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean weights of the released form's last block, over seeds.
+
+    Args:
+        traces: the traces of single runs.
+
+    Returns:
+        One row a (data set, variant, row, key): ``weight``, times T, so that even
+        attention is 1.
+
+    Raises:
+        UserError: if the released form was not traced.
+    """
+    rows = require(
+        traces,
+        "The figure of heat maps",
+        domain="traffic",
+        point=POINT,
+        measure="weight",
+        backbone=[MODEL, MODEL + BARE],
+    )
+    bare = rows["backbone"] == MODEL + BARE
+    plain = rows["operator"] == "p1.00"
+    variant = rows["operator"].mask(plain, "none").mask(plain & bare, "no-residual")
+    rows = rows.assign(variant=variant)[plain | ~bare]
+    means = rows.groupby(["dataset", "variant", "target"], sort=False)["value"].mean()
+    found = means.reset_index(name="weight")
+    found[["row", "key"]] = found.pop("target").str.split(",", expand=True).astype(int)
+    steps = found.groupby(["dataset", "variant"])["key"].transform("max") + 1
+    return found.assign(weight=found["weight"] * steps)
+
+
+def draw(weights: pd.DataFrame) -> Figure:
+    """Draw a row a data set, a column a variant; each map has a scale of its own."""
+    datasets = ordered(set(weights["dataset"]), DATASETS)
+    variants = ordered(set(weights["variant"]), VARIANTS)
+    with styled():
+        height = 2.0 * len(datasets) + 0.4
+        figure = Figure(figsize=(7.2, height * max(1.0, 5 / len(variants))))
+        axes = figure.subplots(len(datasets), len(variants), squeeze=False)
+        for line, dataset in zip(axes, datasets, strict=True):
+            for axis, variant in zip(line, variants, strict=True):
+                here = (weights["dataset"] == dataset) & (weights["variant"] == variant)
+                part = weights[here].pivot(index="row", columns="key", values="weight")
+                axis.set(xticks=[], yticks=[])
+                axis.grid(False)
+                if part.empty:
+                    axis.axis("off")
+                    continue
+                grid = part.to_numpy()
+                picture = axis.imshow(grid, cmap="viridis")
+                ends = [float(grid.min()), float(grid.max())]
+                bar = figure.colorbar(picture, ax=axis, location="bottom")
+                bar.set_ticks(ends, labels=[f"{end:.2f}" for end in ends])
+                if np.allclose(*ends):
+                    bar.set_ticks([])
+            line[0].set_ylabel(label(dataset, DATASETS))
+        for axis, variant in zip(axes[0], variants, strict=True):
+            axis.set_title(label(variant, VARIANTS), fontsize=8)
+    return figure
