@@ -28,7 +28,7 @@ class WindowSet(Dataset):
         return len(self.starts)
 
     def __getitem__(self, place: int) -> tuple[Tensor, Tensor]:
-        """Return the input [T, N, 2] (scaled speed, time of day) and the target [O, N]."""
+        """Return input [T, N, 2] (scaled speed, time of day) and target [O, N]."""
         first = int(self.starts[place])
         middle = first + self.series.input_length
         last = middle + self.series.output_length
