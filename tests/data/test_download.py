@@ -284,7 +284,7 @@ def test_a_file_is_verified_by_its_name_in_git(tmp_path: Path) -> None:
     record = fetch("uci", sources, tmp_path / "raw", tmp_path, QUICK)
     assert record["files"][0]["checksum"] == "verified"
     file.write_bytes(b"hello!")
-    with pytest.raises(UserError, match="git blob [0-9a-f]{40} where ce013625"):
+    with pytest.raises(UserError, match=r"git blob [0-9a-f]{40} where ce013625"):
         fetch("uci", sources, tmp_path / "again", tmp_path, QUICK)
     assert final_files(tmp_path / "again") == []
 
