@@ -146,3 +146,18 @@ def test_the_text_says_what_it_does_not_know() -> None:
     assert any(line.endswith("the sum lacks: probe.") for line in lines)
     assert lines[-1] == "On 2 cores: about 30 minutes, 0.8 GB memory."
     assert describe([], cores=2) == ["nothing to do"]
+
+
+def test_a_measurement_of_a_sensor_is_an_event(tmp_path: Path) -> None:
+    registry = {
+        "traffic": {
+            "week": {"counts": {"sensors": 207, "steps": 2016}},
+            "roads": {"generated": {"sensors": 6, "days": 14}},
+        }
+    }
+    jobs = [
+        Planned("prepare", f"traffic/{name}", {"stride": 24})
+        for name in ("week", "roads")
+    ]
+    found = events_of(jobs, [], registry, tmp_path)
+    assert found == {"traffic/week": 207 * 2016, "traffic/roads": 6 * 14 * 288}

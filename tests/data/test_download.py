@@ -272,6 +272,23 @@ def test_packed_files_are_verified_by_what_they_hold(tmp_path: Path) -> None:
             assert final_files(folder) == []
 
 
+def test_a_file_is_verified_by_its_name_in_git(tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    file = tmp_path / "m/f.txt"
+    file.write_bytes(b"hello\n")
+    # what `git hash-object` says of a file with these six bytes
+    known = RemoteFile(
+        mirror="m/f.txt", gitblob="ce013625030ba8dba906f756967f9e9ca394464a"
+    )
+    sources = [Source("mirror", "edges", (known,))]
+    record = fetch("uci", sources, tmp_path / "raw", tmp_path, QUICK)
+    assert record["files"][0]["checksum"] == "verified"
+    file.write_bytes(b"hello!")
+    with pytest.raises(UserError, match=r"git blob [0-9a-f]{40} where ce013625"):
+        fetch("uci", sources, tmp_path / "again", tmp_path, QUICK)
+    assert final_files(tmp_path / "again") == []
+
+
 @pytest.mark.parametrize(
     ("member", "cut", "problem"),
     [

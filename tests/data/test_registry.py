@@ -9,7 +9,7 @@ import pytest
 from maa import config
 from maa.audit.corpora import FORMATS
 from maa.data.registry import parse_sources
-from maa.domains.ctdg.readers import LAYOUTS
+from maa.domains import load_stage
 from maa.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,14 +39,19 @@ def test_the_registry_satisfies_its_schema(registry: dict[str, Any]) -> None:
 
 
 def test_every_source_has_a_reader_and_counts_add_up(registry: dict[str, Any]) -> None:
-    for name, entry in entries(registry):
-        if "generated" in entry or "hub" in entry:
-            continue
-        for source in parse_sources(name, entry):
-            assert source.format in (*LAYOUTS, *FORMATS, "gguf", "folder")
-        counts = entry.get("counts", {})
-        if entry.get("bipartite"):
-            assert counts["sources"] + counts["destinations"] == counts["nodes"]
+    for domain, datasets in registry.items():
+        if domain == "rows":
+            layouts = (*FORMATS, "gguf", "folder")
+        else:
+            layouts = load_stage(domain, "readers").LAYOUTS
+        for name, entry in datasets.items():
+            if "generated" in entry or "hub" in entry:
+                continue
+            for source in parse_sources(name, entry):
+                assert source.format in layouts
+            counts = entry.get("counts", {})
+            if entry.get("bipartite"):
+                assert counts["sources"] + counts["destinations"] == counts["nodes"]
 
 
 def test_every_public_set_can_also_come_from_a_mirror(

@@ -449,3 +449,12 @@ def test_a_forecasters_code_reruns_its_own_runs(roads: Study) -> None:
     ):
         unused.write_text(unused.read_text() + "\n\nEDITED = 1\n")
     assert counts(roads) == MODEL_RUNS["corrected"]
+
+
+def test_a_training_of_one_data_set_reruns_the_runs_on_it(roads: Study) -> None:
+    own = {"planted-roads": {"epochs": 2}, "metr-la-10": {"epochs": 3}}
+    roads.configure(_setter("domains.traffic.data_fit", own))
+    assert counts(roads) == ROAD_RUNS | NEXT_ALL
+    own = {"metr-la-10": {"epochs": 3}}
+    roads.configure(_setter("domains.traffic.data_fit", own))
+    assert counts(roads) == {}

@@ -233,7 +233,8 @@ def code(script, stages=(), backbone=False, module=None):
 def settings(stage, model=False, device=False):
     """Return a params function: one stage's settings and nothing else, as JSON.
 
-    A model's own settings of the training replace the domain's.
+    A model's own settings of the training replace the domain's, and those for a data
+    set replace both.
     """
 
     def get_settings(wildcards):
@@ -242,7 +243,9 @@ def settings(stage, model=False, device=False):
         if model:
             own = dict(study["models"][wildcards.backbone])
             fit = own.pop("fit", {})
-            chosen = chosen | fit if stage == "fit" else chosen
+            if stage == "fit":
+                data = study.get("data_fit", {}).get(wildcards.dataset, {})
+                chosen = chosen | fit | data
             chosen["model"] = own
         if device:
             chosen["device"] = config["device"]

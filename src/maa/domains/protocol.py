@@ -163,7 +163,10 @@ class Trace(Protocol):
         settings: Settings,
         threads: int = 1,
     ) -> pd.DataFrame:
-        """Return columns point, order (along the way), measure, target and value."""
+        """Return columns point, order (along the way), measure, target and value.
+
+        Which points and measures there are is the domain's own affair.
+        """
 
 
 class Backbone(Protocol):

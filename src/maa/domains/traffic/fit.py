@@ -186,7 +186,9 @@ class Step:
     def epoch(self, starts: Tensor) -> float:
         """Train on windows in this order; return the masked error over all of them."""
         self.model.train()
-        sums = [self.batch(part) for part in starts.split(self.settings["batch_size"])]
+        size = self.settings["batch_size"]
+        batches = range(0, len(starts), size)
+        sums = [self.batch(starts[first : first + size]) for first in batches]
         total, count = torch.stack(sums).sum(0).tolist()
         return float(total / max(count, 1))
 

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 
 from maa.errors import UserError
 
-WEEK = 7
-
 
 @dataclass(frozen=True, eq=False)
 class Recording:
