@@ -73,7 +73,14 @@ A report in one file: make report CONFIG=FILE (the demo's FILE is config/config.
 STUDIES, AUDITED = {}, {}
 CODE = Code(source=SOURCE, scripts=ROOT / "workflow" / "scripts")
 # Tables of inference that claims are judged on.
-JUDGED = ("cells", "aggregate", "statistics", "contrasts", "contrast_cells", "selection")
+JUDGED = (
+    "cells",
+    "aggregate",
+    "statistics",
+    "contrasts",
+    "contrast_cells",
+    "selection",
+)
 REGISTRY = load(ROOT / "config" / "datasets.yaml")
 
 
@@ -143,7 +150,6 @@ def check_study(where, study, known):
                 )
 
 
-
 include: "readings.smk"
 
 
@@ -171,6 +177,10 @@ TRACED = {}
 for domain, study in STUDIES.items():
     both = [op for op in study["operators"] if op in study["trace"]["operators"]]
     TRACED[domain] = {"core": SETS[domain]["core"] | {"operators": both}}
+    if study["trace"].get("official") and "official" in SETS[domain]:
+        second = SETS[domain]["official"]
+        both = [op for op in second["operators"] if op in study["trace"]["operators"]]
+        TRACED[domain]["official"] = second | {"operators": both}
 
 FIGURES, TABLES = [], []
 for domain, sets in SETS.items():
@@ -277,7 +287,8 @@ def get_trace_settings(wildcards):
     chosen = json.loads(settings("represent", model=True)(wildcards))
     chosen["device"] = "cpu"
     own = config["domains"][wildcards.domain]["trace"]
-    chosen |= {name: value for name, value in own.items() if name != "operators"}
+    whose = ("operators", "official")
+    chosen |= {name: value for name, value in own.items() if name not in whose}
     probe = config["domains"][wildcards.domain]["probe"]
     chosen["probe"] = {name: probe[name] for name in ("train_fraction", "ridge_alpha")}
     return json.dumps(chosen, sort_keys=True)
@@ -420,7 +431,11 @@ def get_bundle(wildcards):
         for domain in COMPANIONS:
             results += expand(rules.facts.output, domain=domain)
     if AUDITED:
-        results += [*rules.curve.output, *rules.predict.output, *rules.audit_facts.output]
+        results += [
+            *rules.curve.output,
+            *rules.predict.output,
+            *rules.audit_facts.output,
+        ]
         results += collect(rules.collect_audits.output, audited=AUDITED)
         for name, path in get_records():
             sources.append(f"data/raw/rows/{name}/source.json")
