@@ -17,7 +17,7 @@ EVERYWHERE = (
     "clusters_compared",
     "clusters_explained",
 )
-COURSES = ("course_heads", "course_losses", "course_changes")
+COURSES = ("course_heads", "course_losses", "course_changes", "course_control")
 
 
 def sets_of(study: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -18,7 +18,6 @@ from maa.audit.dynamics import (
     follow,
     highest,
 )
-from maa.audit.dynamics_drawing import draw
 from maa.audit.models import Pretrained
 from maa.audit.texts import passages
 from maa.errors import UserError
@@ -206,27 +205,3 @@ def test_wrong_input_is_one_sentence(
 ) -> None:
     with pytest.raises(UserError, match=words):
         follow(at, steps, read(), first_row=first_row)
-
-
-def test_the_picture_shows_the_tables(course: Course) -> None:
-    shares = fall_shares(course.changes, draws=50)
-    control = shares.assign(share=shares["share"] / 2)
-    figure = draw(course.heads, course.losses, shares, control)
-    loss, entropy, sinks, share = figure.axes
-    expected = course.losses.groupby("step")["loss"].mean()
-    np.testing.assert_allclose(loss.lines[0].get_ydata(), expected)
-    assert len(entropy.collections) == 2  # one sink has nothing within
-    held = course.heads.query("measure == 'sink_share' and layer == 2")
-    np.testing.assert_allclose(
-        sinks.lines[-1].get_ydata(), held.groupby("step")["value"].mean()
-    )
-    midpoint = shares.query("rule == 'midpoint'")
-    from_first = midpoint.query("start == 0").sort_values("end")["share"]
-    np.testing.assert_allclose(share.lines[0].get_ydata(), from_first)
-    to_last = midpoint.query("end == 4").sort_values("start")["share"]
-    np.testing.assert_allclose(share.lines[1].get_ydata(), to_last)
-    np.testing.assert_allclose(share.lines[2].get_ydata(), from_first / 2)
-    np.testing.assert_allclose(share.lines[3].get_ydata(), to_last / 2)
-    alone = draw(course.heads, course.losses, shares).axes[3]
-    assert len(share.lines) == len(alone.lines) + 2
-    assert [tick.get_text() for tick in loss.get_xticklabels()] == ["0", "1", "4"]

@@ -56,7 +56,7 @@ def published():
 def test_the_published_effects_are_reproduced(published):
     table, found = verdicts(published)
     assert set(found.values()) == {"reproduced"}
-    on_paper = table["kind"].isin(["identity", "arithmetic"])
+    on_paper = table["section"].isin(["identities", "arithmetic"])
     assert set(table.loc[on_paper, "verdict"]) == {"reproduced"}
     pattern = table["kind"].isin(["pattern", "choice", "support"])
     assert set(table.loc[pattern, "verdict"]) == {"not run"}

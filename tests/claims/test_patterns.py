@@ -146,6 +146,14 @@ def test_range(found, expected):
     assert verdict({"name": "range", "slack": 0.02}, *numbers) == expected
 
 
+def test_near():
+    rule = {"name": "near", "deviations": 2}
+    inside, outside = pair(3.0, 3.04, margin=0.05), pair(3.0, 3.06, margin=0.05)
+    assert verdict(rule, inside, inside) == REPRODUCED
+    assert verdict(rule, inside, outside) == DIRECTION_ONLY
+    assert verdict(rule, outside, outside, inside) == NOT_REPRODUCED
+
+
 def test_rounding():
     rule = {"name": "rounding"}
     assert verdict(rule, pair(0.5, 0.5004, margin=5e-4)) == REPRODUCED
@@ -156,7 +164,7 @@ def test_rounding():
 
 def test_texts_carry_their_parameters():
     assert set(TEXTS) == {
-        *("signs", "order", "small", "equal", "choice", "range", "rounding")
+        *("signs", "order", "small", "equal", "choice", "range", "near", "rounding")
     }
     text = pattern_text(SIGNS | {"clear": 0.04})
     assert "at least 75 % of the numbers that are at least 0.04 in size have" in text

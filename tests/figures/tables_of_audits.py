@@ -110,6 +110,7 @@ def audit_tables():
         "course_heads": heads,
         "course_losses": losses,
         "course_changes": changes,
+        "course_control": changes.assign(value=changes["value"] / 2),
         "regimes": regimes(),
     }
     return {f"audit_{name}": table for name, table in found.items()}

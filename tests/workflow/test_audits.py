@@ -126,10 +126,10 @@ FLIPS = {"flips": 2, "predict": 1, "collect_audits": 1, "table": 1} | DRAWN
 CLUSTERS = {"cluster_heads": 2, "collect_audits": 4} | DRAWN | {"figure": 2}
 PRUNED = {"prune": 1, "collect_audits": 1} | DRAWN | {"figure": 2}
 SWITCHED = {"switch": 1, "collect_audits": 1} | DRAWN | {"figure": 2}
-FOLLOWED = {"course": 1, "collect_audits": 3} | DRAWN | {"figure": 2}
+FOLLOWED = {"course": 1, "collect_audits": 4} | DRAWN | {"figure": 2}
 TRAINED = {"pretrain": 1} | FOLLOWED
 CURVE = {"curve": 1, "predict": 1, "table": 1} | DRAWN
-READ = {"figure": 6, "collect_audits": 11, "table": 1, "predict": 1} | FACTS
+READ = {"figure": 6, "collect_audits": 12, "table": 1, "predict": 1} | FACTS
 EVERYTHING = MEASURED | FLIPS | CLUSTERS | PRUNED | SWITCHED | FOLLOWED | READ
 ALL_STEPS = EVERYTHING | {"pretrain": 1, "corpus": 1}
 

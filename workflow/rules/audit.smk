@@ -246,6 +246,7 @@ rule course:
         heads="results/audits/{text}/{course}/course_heads.parquet",
         losses="results/audits/{text}/{course}/course_losses.parquet",
         changes="results/audits/{text}/{course}/course_changes.parquet",
+        control="results/audits/{text}/{course}/course_control.parquet",
     log:
         "logs/course/{text}/{course}.log",
     benchmark:
@@ -260,7 +261,7 @@ rule course:
         'python "$MAA_SCRIPTS/course.py" --place {input.place}'
         " --corpus {input.corpus} --settings {params.settings:q} --threads {threads}"
         " --losses {output.losses} --changes {output.changes}"
-        " --output {output.heads} > {log} 2>&1"
+        " --control {output.control} --output {output.heads} > {log} 2>&1"
 
 
 rule collect_audits:

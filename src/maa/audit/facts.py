@@ -137,6 +137,13 @@ def _switching(table: pd.DataFrame, free: Frozen) -> Iterator[Fact]:
             yield name, *_alone(ratio, 1)
 
 
+def _control(table: pd.DataFrame, free: Frozen) -> Iterator[Fact]:
+    """How much of it would be that of a token that is no sink."""
+    for name, *rest in _changes(table, free):
+        if name == "collapse.sink":
+            yield "collapse.control", *rest  # type: ignore[misc]
+
+
 def _changes(table: pd.DataFrame, free: Frozen) -> Iterator[Fact]:
     """How much of the fall of entropy is the sink's, from its peak to the end."""
     shares = fall_shares(table.drop(columns=KEYS))
@@ -161,4 +168,5 @@ FACTS: dict[str, Callable[[pd.DataFrame, Frozen], Iterator[Fact]]] = {
     "regimes": _regimes,
     "switching": _switching,
     "course_changes": _changes,
+    "course_control": _control,
 }

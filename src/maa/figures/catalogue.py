@@ -47,7 +47,9 @@ _POWERS = "p1.00 p1.02 p1.05 p1.10 p1.20 p2.00"
 _LENGTHS = "p1.00 p1.00-l2 p1.10 p1.10-l2"
 _SCALES = "p1.00 p1.10 p1.10-uniform p1.10-length"
 _OTHERS = "p1.00 p1.10 cpa-additive cpa-scaled"
-_COURSE = "audit_course_heads audit_course_losses audit_course_changes"
+_COURSE = (
+    "audit_course_heads audit_course_losses audit_course_changes audit_course_control"
+)
 
 CATALOGUE: dict[str, Entry] = {
     "fig1": _entry("figure", "cells", "core"),

@@ -19,9 +19,11 @@ PANELS = (
     "Share of the sinks",
     "Sinks' part of\nthe fall of entropy",
 )
+# The control stands for any token that is no sink.
 SHARES = {
     "from_first": "from the first step to here",
     "to_last": "from here to the last",
+    "control": "from here to the last, second token",
 }
 
 
@@ -29,6 +31,7 @@ def table(
     course_heads: pd.DataFrame,
     course_losses: pd.DataFrame,
     course_changes: pd.DataFrame,
+    course_control: pd.DataFrame,
 ) -> pd.DataFrame:
     """Return the course of every training.
 
@@ -36,6 +39,7 @@ def table(
         course_heads: measures of every head by step.
         course_losses: loss by step.
         course_changes: parts of the changes of entropy.
+        course_control: the same as if the second token were the sink.
 
     Returns:
         One row a (text, model, step, quantity): ``value``, ``low``, ``high``; the
@@ -48,19 +52,26 @@ def table(
     keys = [*_KEYS, "step", "quantity"]
     means = pd.concat([heads, losses]).groupby(keys)["value"].mean().reset_index()
     parts = [means]
-    for key, changes in course_changes.groupby(_KEYS, sort=False):
+    parts += _told(course_changes, {"from_first": "end", "to_last": "start"})
+    parts += _told(course_control, {"control": "start"})
+    return pd.concat(parts, ignore_index=True)
+
+
+def _told(all_changes: pd.DataFrame, quantities: dict[str, str]) -> list[pd.DataFrame]:
+    """Return the sink's shares: of falls from the first step, or to the last one."""
+    parts = []
+    for key, changes in all_changes.groupby(_KEYS, sort=False):
         shares = fall_shares(changes.drop(columns=_KEYS))
         shares = shares[shares["rule"] == "midpoint"]
         first, last = shares["start"].min(), shares["end"].max()
-        for name, rows, step in (
-            ("from_first", shares[shares["start"] == first], "end"),
-            ("to_last", shares[shares["end"] == last], "start"),
-        ):
+        for name, moving in quantities.items():
+            whole = shares["end"] == last
+            rows = shares[shares["start"] == first if moving == "end" else whole]
             told = dict(zip(_KEYS, key, strict=True)) | {"quantity": name}
-            told |= {"step": rows[step], "value": rows["share"]}
+            told |= {"step": rows[moving], "value": rows["share"]}
             told |= {"low": rows["share_lower"], "high": rows["share_upper"]}
             parts.append(pd.DataFrame(told))
-    return pd.concat(parts, ignore_index=True)
+    return parts
 
 
 def draw(course: pd.DataFrame) -> Figure:
@@ -96,7 +107,7 @@ def _stack(axis: Axes, by: dict[str, pd.DataFrame]) -> None:
 
 def _shares(axis: Axes, by: dict[str, pd.DataFrame]) -> None:
     for number, (name, words) in enumerate(SHARES.items()):
-        part = by[name]
+        part = by.get(name, pd.DataFrame(columns=["step", "value", "low", "high"]))
         colour = COLOURS[number]
         axis.plot(part["step"], part["value"], ".-", color=colour, label=words)
         axis.fill_between(
