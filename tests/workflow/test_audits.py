@@ -19,7 +19,7 @@ from tests.small_transformers import small_model, small_tokenizer, text
 ROWS = "rows/words"
 TOKENS = {"tokens": 24, "first_row": 4}
 TRAINING = {"layers": 1, "heads": 2, "width": 8, "context": 16, "vocabulary": 300}
-TRAINING |= {"batch": 2, "steps": 4, "learning_rate": 0.01, "per_doubling": 1}
+TRAINING |= {"batch": 4, "steps": 16, "learning_rate": 0.05, "per_doubling": 1}
 CELL = {"dataset": "words", "backbone": "llama"}
 TINY_ROWS: dict[str, Any] = {
     "datasets": ["words"],
@@ -185,7 +185,7 @@ KEYS: dict[str, tuple[Any, dict[str, int]]] = {
             "context": 20,
             "vocabulary": 310,
             "batch": 3,
-            "steps": 5,
+            "steps": 20,
             "learning_rate": 0.02,
             "per_doubling": 2,
             "seed": 3,
