@@ -122,7 +122,7 @@ def test_ridge_finds_a_line():
         masked_errors(forecast(made, "test"), made.outputs("test"))["mae"]
         for forecast in (linear, last_value)
     ]
-    assert errors[0] < 0.2 * errors[1]
+    assert errors[0] < 0.3 * errors[1]
 
 
 def test_departures_by_hand():

@@ -96,11 +96,18 @@ def _slot_means(
 def _features(series: Series, part: str) -> NDArray[np.float64]:
     """[m * N, 2 T + 2]: the window, what of it is known, and the time of day.
 
-    Speeds are scaled, and missing ones are as the mean, told apart by the flags.
+    Speeds are scaled; a missing one is as the last known before it in the window, the
+    first known if there is none, or the mean, and a flag tells.
     """
     speed = series.inputs(part)
-    window = np.where(speed > 0, (speed - series.mean) / series.deviation, 0)
-    columns = np.concatenate([window, speed > 0], axis=1)
+    known = speed > 0
+    steps = np.arange(series.input_length)[:, None]
+    before = np.maximum.accumulate(np.where(known, steps, -1), axis=1)
+    source = np.where(before >= 0, before, known.argmax(axis=1)[:, None])
+    filled = np.take_along_axis(speed, source, axis=1)
+    scaled = (filled - series.mean) / series.deviation
+    window = np.where(known.any(axis=1)[:, None], scaled, 0)
+    columns = np.concatenate([window, known], axis=1)
     rows = columns.transpose(0, 2, 1).reshape(-1, 2 * series.input_length)
     last = series.starts(part) + series.input_length - 1
     angle = 2 * np.pi * series.day_time[last].repeat(series.sensors)

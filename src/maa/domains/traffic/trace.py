@@ -98,8 +98,7 @@ def _attention(trained: Trained, settings: Mapping[str, Any]) -> Iterator[Row]:
     starts = spaced(trained.windows.starts("validation"), settings["windows"])
     plain = _mean_weights(trained, starts)
     depth = len(plain)
-    for block in range(depth):
-        yield from _measures(trained, starts, block, settings["coordinates_p"])
+    yield from _measures(trained, starts, settings["coordinates_p"])
     torch.manual_seed(settings["seed"])
     draws = torch.Generator().manual_seed(derive(settings["seed"], "regulariser"))
     trained.model.train()
@@ -134,19 +133,21 @@ def _matrix(point: str, order: int, weights: NDArray[np.float64]) -> Iterator[Ro
         yield point, order, "weight", f"{i},{j}", float(value)
 
 
-def _measures(trained: Trained, starts: Tensor, block: int, p: float) -> Iterator[Row]:
-    """What the rows of a block's attention tell, the mean over all of them."""
-    found = [_of_rows(record.weights[block], p) for record in _records(trained, starts)]
-    sizes = [float(len(record["diagonal"])) for record in found]
-    point = f"block{block + 1:02d}"
-    for name in found[0]:
-        parts = [record[name].double().flatten(0, 1).mean(0) for record in found]
-        heads = sum(part * size for part, size in zip(parts, sizes, strict=True)) / sum(
-            sizes
-        )
-        yield point, block, name, "", float(torch.as_tensor(heads).mean())
+def _measures(trained: Trained, starts: Tensor, p: float) -> Iterator[Row]:
+    """What the rows of each block's attention tell, the mean over all of them."""
+    sums: dict[tuple[int, str], Tensor] = {}
+    rows = 0
+    for record in _records(trained, starts):
+        for block, weights in enumerate(record.weights):
+            for name, values in _of_rows(weights, p).items():
+                total = values.double().sum((0, 1)).cpu()
+                sums[block, name] = sums.get((block, name), 0) + total
+        rows += record.weights[0].shape[0] * record.weights[0].shape[1]
+    for (block, name), total in sums.items():
+        point, heads = f"block{block + 1:02d}", total / rows
+        yield point, block, name, "", float(heads.mean())
         if name == "diagonal":
-            for head, value in enumerate(torch.as_tensor(heads).tolist()):
+            for head, value in enumerate(heads.tolist()):
                 yield point, block, name, f"head{head}", value
 
 
