@@ -65,7 +65,7 @@ ROADS = {
                 "operators": ["p1.00", "p1.10"],
                 "seeds": [7],
             },
-            "trace": {"windows": 4, "probes": 1},
+            "trace": {"official": False, "windows": 4, "probes": 1},
             "prepare": {"stride": 96, "query_stride": 48},
             "fit": {"epochs": 1},
             "models": {

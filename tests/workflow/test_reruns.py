@@ -305,14 +305,23 @@ UNUSED = (
     *("traffic.models.released-no-residual", "traffic.models.corrected-no-residual"),
 )
 
+
+def jobs(*parts: Jobs) -> Jobs:
+    """Everything that either part reruns."""
+    names = dict.fromkeys(name for part in parts for name in part)
+    return {name: max(part.get(name, 0) for part in parts) for name in names}
+
+
 # The study of traffic: the released model with two operators, and with one more on the
-# same cell, and the corrected one as a second grid. No figure shows any of it yet.
-NEXT = dict.fromkeys(("collect", *COMPARED, "claims"), 1)
-CURVES, TRACES = {"collect_curves": 1}, {"collect_traces": 1}
-NEXT_ALL = NEXT | CURVES | TRACES
+# same cell, and the corrected one as a second grid. Its facts are of all runs, and its
+# table and one of its figures are of these; the other figure shows the traces.
+TOLD = {"facts": 1, "figure": 1, "table": 1, "claims": 1}
+NEXT = dict.fromkeys(("collect", *COMPARED), 1) | TOLD
+CURVES, TRACES = {"collect_curves": 1}, {"collect_traces": 1} | TOLD | {"figure": 2}
+NEXT_ALL = jobs(NEXT, CURVES, TRACES)
 ROAD_DATA = {"prepare": 1, "targets": 1, "collect_supports": 1}
 ROAD_RUNS = trained(2, 1, 2)
-ROADS_MADE = ROAD_DATA | ROAD_RUNS | NEXT_ALL
+ROADS_MADE = jobs(ROAD_DATA, ROAD_RUNS, NEXT_ALL)
 LOOKED_AT = {"trace": 2} | TRACES
 MODEL = {"hidden": 16, "heads": 4, "depth": 1, "dropout": 0.2, "embedding": 3}
 MODEL_RUNS = {
@@ -341,7 +350,9 @@ ROAD_KEYS: dict[str, tuple[Any, Jobs]] = {
             trained(0, 1) | NEXT | CURVES,
         ),
         "official.seeds": ([7, 17], trained(0, 2) | NEXT | CURVES),
-        "trace.operators": (["p1.10"], TRACES),
+        # The figure of heat maps shows softmax.
+        "trace.operators": (["p1.10"], {"collect_traces": 1} | TOLD),
+        "trace.official": (True, LOOKED_AT),
         "trace.windows": (5, LOOKED_AT),
         "trace.jacobian_windows": (2, LOOKED_AT),
         "trace.probes": (2, LOOKED_AT),
@@ -356,11 +367,11 @@ ROAD_KEYS: dict[str, tuple[Any, Jobs]] = {
         "prepare.recent_steps": (36, ROADS_MADE),
         "represent.coordinates_p": (
             2.0,
-            {"represent": 5, "probe": 5} | LOOKED_AT | NEXT,
+            jobs({"represent": 5, "probe": 5}, LOOKED_AT, NEXT),
         ),
         "behave.seed": (1, {"behave": 5} | NEXT),
-        "probe.train_fraction": (0.5, {"probe": 5} | LOOKED_AT | NEXT),
-        "probe.ridge_alpha": (2.0, {"probe": 5} | LOOKED_AT | NEXT),
+        "probe.train_fraction": (0.5, jobs({"probe": 5}, LOOKED_AT, NEXT)),
+        "probe.ridge_alpha": (2.0, jobs({"probe": 5}, LOOKED_AT, NEXT)),
         "probe.trees": (6, {"probe": 5} | NEXT),
         "probe.min_samples_leaf": (6, {"probe": 5} | NEXT),
         "probe.max_features": (0.5, {"probe": 5} | NEXT),

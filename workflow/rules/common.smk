@@ -195,8 +195,10 @@ for domain, sets in SETS.items():
 AUDITS = {f"audits-{table}": set() for table in AUDITED}
 FIGURES += drawable("figure", AUDITS, "rows")
 TABLES += drawable("table", AUDITS, "rows")
-# What a domain measures is gathered, though no figure of it may ask for that yet.
-UNDRAWN = set(STUDIES) - {CATALOGUE[name]["domain"] for name in FIGURES}
+# What a domain measures is gathered, though no figure of it may ask for that.
+UNDRAWN = set(STUDIES) - {
+    CATALOGUE[name]["domain"] for name in FIGURES if "curves" in needs(name)
+}
 # What belongs to no domain is drawn once.
 FIGURES, TABLES = list(dict.fromkeys(FIGURES)), list(dict.fromkeys(TABLES))
 

@@ -1,5 +1,6 @@
 """Traffic: the errors of every variant, and what so few seeds can tell (Table 1)."""
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -60,11 +61,14 @@ def display(gaps: pd.DataFrame) -> pd.DataFrame:
 def _level(cell: dict[str, float] | None) -> str:
     if cell is None:
         return DASH
-    return f"{cell['mean']:.2f}±{cell['sd']:.2f}"
+    spread = "" if np.isnan(cell["sd"]) else f"±{cell['sd']:.2f}"
+    return f"{cell['mean']:.2f}{spread}"
 
 
 def _seeds(needed: float) -> str:
-    return f"{needed:.0f}" if needed < 1000 else DASH if needed != needed else "> 999"
+    if np.isnan(needed):
+        return DASH
+    return f"{needed:.0f}" if needed < 1000 else "> 999"
 
 
 def draw(gaps: pd.DataFrame) -> Figure:

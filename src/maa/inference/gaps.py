@@ -42,7 +42,9 @@ def gaps(values: pd.DataFrame, baseline: str, measures: Sequence[str]) -> pd.Dat
     """
     rows = values[values["measure"].isin(list(measures))]
     tables = [_cell(part, baseline) for _, part in rows.groupby(KEYS, sort=False)]
-    return pd.concat([pd.DataFrame(columns=_COLUMNS), *tables], ignore_index=True)
+    found = pd.concat([pd.DataFrame(columns=_COLUMNS), *tables], ignore_index=True)
+    numbers = [name for name in _COLUMNS if name not in (*KEYS, "variant", "measure")]
+    return found.astype(dict.fromkeys(numbers, np.float64))
 
 
 def _cell(rows: pd.DataFrame, baseline: str) -> pd.DataFrame:
