@@ -36,12 +36,14 @@ def display(gaps: pd.DataFrame) -> pd.DataFrame:
     """Return the table as readers see it: one row a data set, model and variant."""
     rows = []
     keys = ["dataset", "backbone", "variant"]
-    for (dataset, backbone, variant), part in gaps.groupby(keys, sort=False):
+    parts = {tuple(map(str, key)): part for key, part in gaps.groupby(keys)}
+    for dataset, backbone, variant in sorted(parts, key=_place):
+        part = parts[dataset, backbone, variant]
         by = part.set_index("measure").to_dict("index")
         told = {
-            "Data": label(str(dataset), DATASETS),
-            "Model": label(str(backbone), FORECASTERS),
-            "Variant": label(str(variant), VARIANTS),
+            "Data": label(dataset, DATASETS),
+            "Model": label(backbone, FORECASTERS),
+            "Variant": label(variant, VARIANTS),
         }
         for error, name in ERRORS.items():
             cells = [by.get(f"{error}_{step}") for step in STEPS]
@@ -56,6 +58,17 @@ def display(gaps: pd.DataFrame) -> pd.DataFrame:
         told["Seeds"] = _seeds(last.get("needed", float("nan")))
         rows.append(told)
     return pd.DataFrame(rows)
+
+
+def _place(key: tuple[str, ...]) -> tuple[str, int, int, str]:
+    """Sort by data set, then in the order of the labels."""
+    dataset, backbone, variant = key
+    models, variants = list(FORECASTERS), list(VARIANTS)
+    ranks = [
+        names.index(name) if name in names else len(names)
+        for names, name in ((models, backbone), (variants, variant))
+    ]
+    return dataset, ranks[0], ranks[1], variant
 
 
 def _level(cell: dict[str, float] | None) -> str:

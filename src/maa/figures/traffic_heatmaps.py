@@ -51,8 +51,8 @@ def draw(weights: pd.DataFrame) -> Figure:
     datasets = ordered(set(weights["dataset"]), DATASETS)
     variants = ordered(set(weights["variant"]), VARIANTS)
     with styled():
-        height = 2.0 * len(datasets) + 0.4
-        figure = Figure(figsize=(7.2, height * max(1.0, 5 / len(variants))))
+        side = 7.2 / max(3, len(variants))
+        figure = Figure(figsize=(7.2, (side + 0.6) * len(datasets) + 0.3))
         axes = figure.subplots(len(datasets), len(variants), squeeze=False)
         for line, dataset in zip(axes, datasets, strict=True):
             for axis, variant in zip(line, variants, strict=True):
