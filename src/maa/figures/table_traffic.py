@@ -1,5 +1,7 @@
 """Traffic: the errors of every variant, and what so few seeds can tell (Table 1)."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -52,7 +54,7 @@ def display(gaps: pd.DataFrame) -> pd.DataFrame:
         told["Change, MAE 12"] = number(last.get("percent", float("nan")), 2, True)
         scale = 100 / last["baseline"] if last else float("nan")
         ends = [scale * last.get(end, float("nan")) for end in ("low", "high")]
-        told["95 % interval"] = span(*ends, 2)
+        told["95 % interval"] = span(ends[0], ends[1], 2)
         told["p, Holm"] = starred(last.get("p_holm", float("nan")), 3)
         told["Detectable"] = number(scale * last.get("detectable", float("nan")), 2)
         told["Seeds"] = _seeds(last.get("needed", float("nan")))
@@ -71,7 +73,7 @@ def _place(key: tuple[str, ...]) -> tuple[str, int, int, str]:
     return dataset, ranks[0], ranks[1], variant
 
 
-def _level(cell: dict[str, float] | None) -> str:
+def _level(cell: dict[Any, Any] | None) -> str:
     if cell is None:
         return DASH
     spread = "" if np.isnan(cell["sd"]) else f"±{cell['sd']:.2f}"

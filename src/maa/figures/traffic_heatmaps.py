@@ -68,7 +68,7 @@ def draw(weights: pd.DataFrame) -> Figure:
                 ends = [float(grid.min()), float(grid.max())]
                 bar = figure.colorbar(picture, ax=axis, location="bottom")
                 bar.set_ticks(ends, labels=[f"{end:.2f}" for end in ends])
-                if np.allclose(*ends):
+                if np.isclose(ends[0], ends[1]):
                     bar.set_ticks([])
             line[0].set_ylabel(label(dataset, DATASETS))
         for axis, variant in zip(axes[0], variants, strict=True):
