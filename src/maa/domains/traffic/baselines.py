@@ -106,7 +106,8 @@ def _features(series: Series, part: str) -> NDArray[np.float64]:
     source = np.where(before >= 0, before, known.argmax(axis=1)[:, None])
     filled = np.take_along_axis(speed, source, axis=1)
     scaled = (filled - series.mean) / series.deviation
-    window = np.where(known.any(axis=1)[:, None], scaled, 0)
+    some = np.asarray(known.any(axis=1, keepdims=True))
+    window = np.where(some, scaled, 0)
     columns = np.concatenate([window, known], axis=1)
     rows = columns.transpose(0, 2, 1).reshape(-1, 2 * series.input_length)
     last = series.starts(part) + series.input_length - 1
