@@ -93,8 +93,8 @@ def draw(course: pd.DataFrame) -> Figure:
                 axis.set_ylabel(name)
         for axis in axes[-1]:
             axis.set_xlabel("Step")
-        axes[0, 1].legend()
-        axes[1, 1].legend()
+        for axis in axes[:2, 1]:
+            axis.legend(frameon=True, framealpha=0.85, edgecolor="none")
     return figure
 
 
