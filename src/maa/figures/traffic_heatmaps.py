@@ -51,8 +51,8 @@ def draw(weights: pd.DataFrame) -> Figure:
     datasets = ordered(set(weights["dataset"]), DATASETS)
     variants = ordered(set(weights["variant"]), VARIANTS)
     with styled():
-        side = 7.2 / max(3, len(variants))
-        figure = Figure(figsize=(7.2, (side + 0.6) * len(datasets) + 0.3))
+        side = 0.75 * 7.2 / max(3, len(variants))
+        figure = Figure(figsize=(7.2, (side + 0.75) * len(datasets) + 0.2))
         axes = figure.subplots(len(datasets), len(variants), squeeze=False)
         for line, dataset in zip(axes, datasets, strict=True):
             for axis, variant in zip(line, variants, strict=True):
@@ -67,10 +67,13 @@ def draw(weights: pd.DataFrame) -> Figure:
                 picture = axis.imshow(grid, cmap="viridis")
                 ends = [float(grid.min()), float(grid.max())]
                 bar = figure.colorbar(picture, ax=axis, location="bottom")
-                bar.set_ticks(ends, labels=[f"{end:.2f}" for end in ends])
+                digits = 2 if ends[1] - ends[0] > 0.02 else 4
+                bar.set_ticks(ends, labels=[f"{end:.{digits}f}" for end in ends])
+                bar.ax.tick_params(labelsize=7)
                 if np.isclose(ends[0], ends[1]):
                     bar.set_ticks([])
-            line[0].set_ylabel(label(dataset, DATASETS))
+            words = label(dataset, DATASETS).replace(", ", ",\n")
+            line[0].set_ylabel(words, fontsize=8)
         for axis, variant in zip(axes[0], variants, strict=True):
             axis.set_title(label(variant, VARIANTS), fontsize=8)
     return figure
