@@ -131,11 +131,15 @@ TRAINED = {"pretrain": 1} | FOLLOWED
 CURVE = {"curve": 1, "predict": 1, "table": 1} | DRAWN
 READ = {"figure": 6, "collect_audits": 12, "table": 1, "predict": 1} | FACTS
 EVERYTHING = MEASURED | FLIPS | CLUSTERS | PRUNED | SWITCHED | FOLLOWED | READ
+# Sinks of the measures, of flips and maps; heads are pruned by what was measured.
+SUNK = MEASURED | FLIPS | CLUSTERS | PRUNED | {"figure": 4, "collect_audits": 7}
+DRAWN_AGAIN = FLIPS | CLUSTERS | PRUNED | SWITCHED | {"figure": 4, "collect_audits": 7}
 ALL_STEPS = EVERYTHING | {"pretrain": 1, "corpus": 1}
 
 # Every key of the domain, a new value, and exactly the jobs that use it.
 KEYS: dict[str, tuple[Any, dict[str, int]]] = {
-    "sinks": ("first", EVERYTHING),
+    "sinks": ("first", SUNK),
+    "seed": (2, DRAWN_AGAIN),
     "hold_out_every": (4, ALL_STEPS),
     "measure.passages": (2, MEASURED),
     "measure.tokens": (20, MEASURED),
@@ -193,7 +197,7 @@ KEYS: dict[str, tuple[Any, dict[str, int]]] = {
     },
 }
 # Which cells there are; what they are is said above.
-AXES: tuple[str, ...] = ("datasets", "backbones", "seed")
+AXES: tuple[str, ...] = ("datasets", "backbones")
 AXES += ("models", "texts", "courses.gpt-small.text", "pruning.cells")
 AXES += ("switching.cells",)
 
@@ -223,6 +227,7 @@ def test_a_finished_audit_has_nothing_to_do(audited: Study) -> None:
     [
         *("measure.p", "flips.rows", "curve.limit", "clusters.most", "pruning.draws"),
         *("switching.steps", "courses.gpt-small.tokens", "hold_out_every", "sinks"),
+        "seed",
         "courses.gpt-small.training.width",
     ],
 )
@@ -275,7 +280,7 @@ def test_an_encoder_has_no_perplexity(study: Study) -> None:
     study.configure(
         lambda config: config["domains"]["rows"]["pruning"].update(cells=[cell])
     )
-    done = study.attempt("results/audits/words/bert/pruning.parquet")
+    done = study.attempt("--", "results/audits/words/bert/pruning.parquet")
     assert done.returncode != 0
     log = study.root / "logs" / "prune" / "words" / "bert.log"
     assert "is an encoder and has no perplexity" in log.read_text()

@@ -55,7 +55,7 @@ rule audit:
         "../../environment.yml"
     threads: 2
     params:
-        settings=audit_settings("measure"),
+        settings=audit_settings("measure", "sinks"),
         code=code("audit.py"),
     shell:
         'python "$MAA_SCRIPTS/audit.py" --place {input.place} --corpus {input.corpus}'
@@ -78,7 +78,7 @@ rule prune:
         "../../environment.yml"
     threads: 2
     params:
-        settings=audit_settings("pruning"),
+        settings=audit_settings("pruning", "seed"),
         code=code("prune.py"),
     shell:
         'python "$MAA_SCRIPTS/prune.py" --place {input.place} --corpus {input.corpus}'
@@ -100,7 +100,7 @@ rule switch:
         "../../environment.yml"
     threads: 2
     params:
-        settings=audit_settings("switching"),
+        settings=audit_settings("switching", "seed"),
         code=code("switch.py"),
     shell:
         'python "$MAA_SCRIPTS/switch.py" --place {input.place} --corpus {input.corpus}'
@@ -140,7 +140,7 @@ rule flips:
         "../../environment.yml"
     threads: 2
     params:
-        settings=audit_settings("flips"),
+        settings=audit_settings("flips", "sinks", "seed"),
         code=code("flips.py"),
     shell:
         'python "$MAA_SCRIPTS/flips.py" --place {input.place} --corpus {input.corpus}'
@@ -189,7 +189,7 @@ rule cluster_heads:
         "../../environment.yml"
     threads: 2
     params:
-        settings=audit_settings("clusters"),
+        settings=audit_settings("clusters", "sinks", "seed"),
         code=code("clusters.py"),
     shell:
         'python "$MAA_SCRIPTS/clusters.py" --place {input.place}'

@@ -59,13 +59,16 @@ def get_reading(wildcards):
     }
 
 
-def audit_settings(step):
-    """Return a params function: the settings of one step of an audit, as JSON."""
+def audit_settings(step, *shared):
+    """Return a params function: the settings of one step of an audit, as JSON.
+
+    ``shared`` are those of all steps that this one uses: ``sinks``, ``seed``.
+    """
 
     def get_settings(wildcards):
         study = config["domains"]["rows"]
         chosen = {name: v for name, v in study[step].items() if name != "cells"}
-        chosen |= {name: study[name] for name in ("sinks", "seed")}
+        chosen |= {name: study[name] for name in shared}
         return json.dumps(chosen | {"device": config["device"]}, sort_keys=True)
 
     return get_settings

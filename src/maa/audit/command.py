@@ -48,7 +48,7 @@ def reading_parser(description: str | None) -> argparse.ArgumentParser:
         "--settings",
         type=settings,
         required=True,
-        help="JSON: device, sinks, seed, tokens and passages, and the step's own",
+        help="JSON: device, tokens, passages, perhaps sinks, and the step's own",
     )
     parser.add_argument(
         "--threads", type=int, default=1, help="CPU threads (default: %(default)s)"
@@ -62,15 +62,17 @@ def read(arguments: argparse.Namespace) -> Reading:
 
     Args:
         arguments: what `reading_parser` parsed; ``settings`` with ``device``,
-            ``sinks`` (``auto``: the first token of a causal model, the special tokens
-            of another), ``tokens`` (a passage's), and the most ``passages`` and
-            ``held_passages``, none where one of them is not given.
+            ``tokens`` (a passage's), and perhaps ``sinks`` (``auto``: the first token
+            of a causal model, the special tokens of another), and the most
+            ``passages`` and ``held_passages``, none where one is not given.
     """
     chosen: Mapping[str, Any] = arguments.settings
     torch.set_num_threads(arguments.threads)
     where = read_json(arguments.place)
     pretrained = load_model(where["location"], chosen["device"], where["revision"])
-    auto = "first" if pretrained.causal else "special"
+    sinks = chosen.get("sinks", "none")
+    if sinks == "auto":
+        sinks = "first" if pretrained.causal else "special"
     corpus = read_json(arguments.corpus)
 
     def cut(texts: Sequence[str], count: int) -> list[list[int]]:
@@ -82,5 +84,5 @@ def read(arguments: argparse.Namespace) -> Reading:
         pretrained,
         cut(corpus["read"], chosen.get("passages", 0)),
         cut(corpus["held"], chosen.get("held_passages", 0)),
-        auto if chosen["sinks"] == "auto" else chosen["sinks"],
+        sinks,
     )
