@@ -11,7 +11,7 @@ from maa.attention.chunked import chunked_attention
 from maa.attention.lp import check_mask, check_order, lp_gain, lp_normalize
 
 # Logits of a head from which on blocks are faster than the whole matrix.
-LONG = 512 * 512
+LONG = 640 * 640
 # The same where blocks, which go head by head, are slower but for their memory.
 LONG_ON_GPU = 4096 * 4096
 
