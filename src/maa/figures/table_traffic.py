@@ -51,12 +51,12 @@ def display(gaps: pd.DataFrame) -> pd.DataFrame:
             cells = [by.get(f"{error}_{step}") for step in STEPS]
             told[f"{name} 3/6/12"] = "  ".join(_level(cell) for cell in cells)
         last = by.get("mae_12", {})
-        told["Change, MAE 12"] = number(last.get("percent", float("nan")), 2, True)
+        told["Change, MAE 12 (%)"] = number(last.get("percent", float("nan")), 2, True)
         scale = 100 / last["baseline"] if last else float("nan")
         ends = [scale * last.get(end, float("nan")) for end in ("low", "high")]
         told["95 % interval"] = span(ends[0], ends[1], 2)
         told["p, Holm"] = starred(last.get("p_holm", float("nan")), 3)
-        told["Detectable"] = number(scale * last.get("detectable", float("nan")), 2)
+        told["Detectable (%)"] = number(scale * last.get("detectable", float("nan")), 2)
         told["Seeds"] = _seeds(last.get("needed", float("nan")))
         rows.append(told)
     return pd.DataFrame(rows)
