@@ -26,13 +26,13 @@ def runs():
     return itertools.product(DATA, EFFECTS, SEEDS)
 
 
-def measurements():
+def measurements(steps=(3, 6, 12)):
     rows = []
     for dataset, (backbone, operator), seed in runs():
         key = ("traffic", dataset, backbone, operator, seed)
         effect, _ = EFFECTS[backbone, operator]
         own = 0.0 if effect == 0 else OWN[seed]
-        for (kind, base), step in itertools.product(BASE.items(), (3, 6, 12)):
+        for (kind, base), step in itertools.product(BASE.items(), steps):
             error = (base + 0.1 * step + SHARED[seed]) * (1 + effect / 100 + own)
             rows.append((*key, f"{kind}_{step}", "", error))
             rows.append((*key, f"{kind}_{step}_best", "", error))
@@ -60,11 +60,11 @@ def traces():
     return pd.DataFrame(rows, columns=names)
 
 
-def traffic_tables():
+def traffic_tables(steps=(3, 6, 12)):
     """Return the tables that exhibits of traffic are made of."""
     from maa.domains.traffic.facts import NONE, named
     from maa.inference.gaps import gaps
 
-    found = named(measurements())
-    errors = [f"{kind}_{step}" for kind in BASE for step in (3, 6, 12)]
+    found = named(measurements(steps))
+    errors = [f"{kind}_{step}" for kind in BASE for step in steps]
     return {"traffic_gaps": gaps(found, NONE, errors)}

@@ -443,3 +443,14 @@ def test_two_backbones_on_one_data_set_are_enough(tables, name):
     }
     given = tables | small
     assert load(name).draw(table_of(name, given)).axes
+
+
+def test_forecasts_are_shown_at_the_last_three_steps():
+    from maa.figures import table_traffic, traffic_gaps
+
+    longer = traffic_tables((3, 6, 12, 24, 36))["traffic_gaps"]
+    shown = table_traffic.display(table_traffic.table(longer))
+    assert {"MAE 12/24/36", "RMSE 12/24/36", "Change, MAE 36 (%)"} <= set(shown)
+    drawn = traffic_gaps.table(longer)
+    assert set(drawn["measure"]) == {"mae_12", "mae_24", "mae_36"}
+    assert len(traffic_gaps.draw(drawn).axes[0].containers) == 3

@@ -45,3 +45,15 @@ def require(table: pd.DataFrame, shown: str, **wanted: object) -> pd.DataFrame:
 def varying(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows whose target is not constant."""
     return table[~table["constant"].astype(bool)]
+
+
+def last_steps(gaps: pd.DataFrame) -> list[int]:
+    """Return the last three steps ahead at which forecasts were judged.
+
+    Those are 3, 6 and 12 for windows that predict 12 steps, 12, 24 and 36 for 36.
+
+    Args:
+        gaps: differences between variants, with ``measure`` as in ``mae_12``.
+    """
+    found = gaps["measure"].str.extract(r"^mae_(\d+)$", expand=False).dropna()
+    return sorted(set(found.astype(int)))[-3:]

@@ -5,10 +5,10 @@ from matplotlib.figure import Figure
 
 from maa.figures.catalogue import needs
 from maa.figures.labels import DATASETS, FORECASTERS, VARIANTS, label, ordered
+from maa.figures.rows import last_steps
 from maa.figures.style import COLOURS, INK, MARKERS, styled
 
 NEEDS = needs("traffic_gaps")
-STEPS = {"mae_3": "step 3", "mae_6": "step 6", "mae_12": "step 12"}
 
 
 def table(traffic_gaps: pd.DataFrame) -> pd.DataFrame:
@@ -17,7 +17,8 @@ def table(traffic_gaps: pd.DataFrame) -> pd.DataFrame:
     Args:
         traffic_gaps: differences between variants, paired over seeds.
     """
-    rows = traffic_gaps[traffic_gaps["measure"].isin(list(STEPS))]
+    shown = [f"mae_{step}" for step in last_steps(traffic_gaps)]
+    rows = traffic_gaps[traffic_gaps["measure"].isin(shown)]
     rows = rows[~rows["variant"].isin(["none", "no-residual"])]
     scale = 100 / rows["baseline"]
     found = rows.assign(low=scale * rows["low"], high=scale * rows["high"])
@@ -37,8 +38,8 @@ def draw(changes: pd.DataFrame) -> Figure:
         for axis in axes.flat[len(cells) :]:
             axis.axis("off")
         for axis, ((dataset, model), rows) in zip(axes.flat, cells, strict=False):
-            for number, (measure, words) in enumerate(STEPS.items()):
-                part = rows[rows["measure"] == measure].set_index("variant")
+            for number, step in enumerate(last_steps(changes)):
+                part = rows[rows["measure"] == f"mae_{step}"].set_index("variant")
                 part = part.reindex(variants)
                 places = [i + 0.22 * (number - 1) for i in range(len(variants))]
                 spans = [part["percent"] - part["low"], part["high"] - part["percent"]]
@@ -48,7 +49,7 @@ def draw(changes: pd.DataFrame) -> Figure:
                     xerr=[span.fillna(0) for span in spans],
                     fmt=MARKERS[number],
                     color=COLOURS[number],
-                    label=words,
+                    label=f"step {step}",
                 )
             axis.axvline(0, color=INK, linewidth=0.7)
             axis.set_title(

@@ -60,6 +60,15 @@ def test_recovery_is_that_of_mass(found) -> None:
     assert set(gaps["measure"]) >= {"recovery.window_onsets", "mae_3", "mape_12_best"}
 
 
+def test_longer_windows_are_not_the_first_tables(found) -> None:
+    steps = (3, 6, 12, 24, 36)
+    facts, _ = stage.facts(made.measurements(steps), made.traces())
+    of_models = facts[facts["dataset"] != ""]["fact"]
+    assert of_models.str.startswith("ahead36.").all()
+    longer = value(facts, "ahead36.gap.diagonal-dropout0.20.mape_36")
+    assert longer["value"] == pytest.approx(-2.0, abs=0.1)
+
+
 def test_theory_needs_no_data(found) -> None:
     facts, _ = found
     row = value(facts, "theory.one", dataset="")

@@ -1,7 +1,8 @@
 """Stage: the numbers that claims on traffic are made of.
 
 Variants are those of the paper's Table 1: without residual, without a regulariser
-(``none``), and one for each operator. Intervals are 95 % t intervals over seeds.
+(``none``), and one for each operator. Intervals are 95 % t intervals over seeds. Its
+forecasts are of 12 steps; facts of another number have it in front (``ahead36.gap``).
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,6 +22,7 @@ BARE = "-no-residual"
 SOFTMAX, TREATMENT = "p1.00", "p1.10"
 NONE, NO_RESIDUAL = "none", "no-residual"
 ERRORS = ("mae", "rmse", "mape")
+AHEAD = 12
 
 
 def facts(
@@ -49,14 +51,17 @@ def facts(
         told = dict(zip(KEYS, key, strict=True))
         found = [*_gaps(_of(table, told)), *_recovery(_of(read, told))]
         found += [*_baselines(cell), *_diagonals(_of(looked, told))]
-        rows += [_fact(told, row) for row in found]
+        length = _ahead(cell)
+        front = "" if length == AHEAD else f"ahead{length}."
+        rows += [_fact(told, row, front) for row in found]
     whole = pd.concat([table, read], ignore_index=True)
     return pd.DataFrame(rows, columns=COLUMNS), whole
 
 
-def _fact(told: Mapping[str, Any], row: Row) -> dict[str, Any]:
-    names = ("fact", "value", "low", "high", "cells")
-    return {**told, **dict(zip(names, row, strict=True))}
+def _fact(told: Mapping[str, Any], row: Row, front: str = "") -> dict[str, Any]:
+    name, *numbers = row
+    columns = ("value", "low", "high", "cells")
+    return {**told, "fact": front + name, **dict(zip(columns, numbers, strict=True))}
 
 
 def named(rows: pd.DataFrame) -> pd.DataFrame:
@@ -71,6 +76,12 @@ def named(rows: pd.DataFrame) -> pd.DataFrame:
 def _is_error(name: str) -> bool:
     kind, _, step = name.removesuffix("_best").partition("_")
     return kind in ERRORS and step.isdigit()
+
+
+def _ahead(cell: pd.DataFrame) -> int:
+    """Return the last step at which a cell's forecasts were judged."""
+    names = filter(_is_error, set(cell["measure"]))
+    return max(int(name.removesuffix("_best").partition("_")[2]) for name in names)
 
 
 def _of(table: pd.DataFrame, key: Mapping[str, Any]) -> pd.DataFrame:
