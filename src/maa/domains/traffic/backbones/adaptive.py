@@ -1,9 +1,12 @@
 """Graph steps on learned transitions: as released, and as meant."""
 
+from typing import Self
+
 import torch
 from torch import Tensor, nn
 
 from maa.domains.traffic.backbones.graph import TERMS, GraphStep, Hop, Mixing
+from maa.domains.traffic.series import Series
 
 
 class _Adaptive(GraphStep):
@@ -19,6 +22,11 @@ class _Adaptive(GraphStep):
         super().__init__(width)
         self.first = nn.Parameter(torch.randn(sensors, embedding))
         self.second = nn.Parameter(torch.randn(sensors, embedding))
+
+    @classmethod
+    def of(cls, series: Series, width: int, embedding: int) -> Self:
+        """Return the step for a series' sensors."""
+        return cls(width, series.sensors, embedding)
 
     def transitions(self) -> tuple[Tensor, Tensor]:
         """Return F and B, [N, N], rows summing to one."""

@@ -7,9 +7,12 @@ without the concatenation, which would be five times as wide as x.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Self
 
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from maa.domains.traffic.series import Series
 
 Hop = Callable[[Tensor], Tensor]
 TERMS = 5  # x, and one and two hops in both directions
@@ -25,6 +28,17 @@ class GraphStep(nn.Module, ABC):
     def __init__(self, width: int) -> None:
         super().__init__()
         self.merge = nn.Linear(TERMS * width, width)
+
+    @classmethod
+    @abstractmethod
+    def of(cls, series: Series, width: int, embedding: int) -> Self:
+        """Return the step for a series' sensors.
+
+        Args:
+            series: the data that the model is trained on.
+            width: width h.
+            embedding: width of a sensor's embedding, where the graph is learned.
+        """
 
     @property
     def parts(self) -> Tensor:

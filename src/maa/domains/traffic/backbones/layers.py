@@ -5,8 +5,9 @@ attention and a graph step without feed-forward layers, each with the time of da
 and normalised behind the residual.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 from maa.attention import Operator
 from maa.domains.traffic.backbones.graph import GraphStep
 from maa.domains.traffic.backbones.temporal import TemporalAttention, step_encoding
+from maa.domains.traffic.series import Series
 from maa.dropout import dropout
 
 
@@ -166,3 +168,30 @@ class Forecaster(nn.Module):
     def forward(self, speed: Tensor, day_time: Tensor) -> Tensor:
         """Return the scaled speeds that follow, [N, B, O]."""
         return self.predict(self.read(speed, day_time))
+
+
+def assemble(
+    series: Series,
+    operator: Operator,
+    settings: Mapping[str, Any],
+    step: type[GraphStep],
+    residual: bool = True,
+) -> Forecaster:
+    """Return an untrained model; its weights come from torch's global stream.
+
+    Args:
+        series: the data, for its sensors, roads and the length of its windows.
+        operator: the normalisation of the temporal attention.
+        settings: as in `Architecture`.
+        step: the graph step of every block.
+        residual: whether temporal attention has a residual.
+    """
+    shape = Architecture(**settings)
+    return Forecaster(
+        series.input_length,
+        series.output_length,
+        operator,
+        shape,
+        lambda: step.of(series, shape.hidden, shape.embedding),
+        residual,
+    )

@@ -5,24 +5,12 @@ from typing import Any
 
 from maa.attention import Operator
 from maa.domains.traffic.backbones.adaptive import Diagonal
-from maa.domains.traffic.backbones.layers import Architecture, Forecaster
+from maa.domains.traffic.backbones.layers import Forecaster, assemble
 from maa.domains.traffic.series import Series
 
 
 def build(
     stream: Series, operator: Operator, settings: Mapping[str, Any]
 ) -> Forecaster:
-    """Return an untrained model; its weights come from torch's global stream.
-
-    Args:
-        stream: the series, for its sensors and the length of its windows.
-        operator: the normalisation of the temporal attention.
-        settings: as in `Architecture`.
-    """
-    shape = Architecture(**settings)
-
-    def step() -> Diagonal:
-        return Diagonal(shape.hidden, stream.sensors, shape.embedding)
-
-    lengths = stream.input_length, stream.output_length
-    return Forecaster(*lengths, operator, shape, step, residual=False)
+    """Return an untrained model; arguments are those of `assemble`."""
+    return assemble(stream, operator, settings, Diagonal, residual=False)

@@ -1,7 +1,7 @@
 """The graph step on given roads."""
 
 import warnings
-from typing import Any
+from typing import Any, Self
 
 import torch
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from torch import Tensor
 from torch_geometric.nn import SimpleConv
 
 from maa.domains.traffic.backbones.graph import Hop, Mixing
+from maa.domains.traffic.series import Series
 
 
 class _SparseHop:
@@ -40,6 +41,11 @@ class Road(Mixing):
         for name, matrix in (("along", graph), ("against", graph.T)):
             rows = matrix / matrix.sum(1, keepdim=True).clamp(min=1e-12)
             self.register_buffer(name, _sparse(rows), persistent=False)
+
+    @classmethod
+    def of(cls, series: Series, width: int, embedding: int) -> Self:
+        """Return the step on a series' roads; nothing is embedded."""
+        return cls(width, series.weights)
 
     def hops(self) -> tuple[Hop, Hop]:
         """Return the transitions along and against the roads."""
