@@ -56,6 +56,10 @@ def traces():
             weight = own if i == j else rest
             for point in ("attention_last", "attention_mean"):
                 rows.append((*key, point, 11, "weight", f"{i},{j}", weight))
+        query = 2.0 * (1 + SHARED[seed]) * (0.9 if "mask" in operator else 1.0)
+        for block, value in (("block01", 0.5 * query), ("block02", 1.5 * query)):
+            rows.append((*key, block, 0, "jacobian_own", "query", value))
+            rows.append((*key, block, 0, "jacobian_others", "all", 0.1))
     names = [*KEYS, "point", "order", "measure", "target", "value"]
     return pd.DataFrame(rows, columns=names)
 

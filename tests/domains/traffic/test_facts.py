@@ -52,6 +52,17 @@ def test_diagonals_are_in_even_weights(found) -> None:
     assert value(facts, "diagonal.last.no-residual")["value"] > 0.7
 
 
+def test_paths_are_means_over_blocks_seed_by_seed(found) -> None:
+    facts, _ = found
+    query = value(facts, "jacobian_own.query.none")
+    assert query["value"] == pytest.approx(2 * 1.05)
+    assert query["low"] < query["value"] < query["high"] and query["cells"] == 4
+    assert value(facts, "jacobian_others.all.p1.10")["value"] == pytest.approx(0.1)
+    # seeds differ by a half, the ratio does not
+    kept = value(facts, "query_kept.diagonal-mask")
+    assert [kept["low"], kept["value"], kept["high"]] == pytest.approx([0.9] * 3)
+
+
 def test_recovery_is_that_of_mass(found) -> None:
     facts, gaps = found
     read = value(facts, "recovery.window_onsets")

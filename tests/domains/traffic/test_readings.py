@@ -12,11 +12,13 @@ from torch import nn
 
 from maa.attention import parse_operator
 from maa.domains import load_backbone
+from maa.domains.traffic.backbones.layers import Record
 from maa.domains.traffic.baselines import historical_average, last_value, linear
 from maa.domains.traffic.behave import behave, departures
 from maa.domains.traffic.fit import fit
 from maa.domains.traffic.jacobian import step_influence
 from maa.domains.traffic.metrics import by_horizon, masked_errors
+from maa.domains.traffic.paths import bias_of, layer_of, path_norms
 from maa.domains.traffic.reading import restore
 from maa.domains.traffic.represent import represent
 from maa.domains.traffic.series import Series
@@ -199,6 +201,9 @@ def test_the_trace_of_a_masked_diagonal(files):
         assert rows[block, "gain", ""] == pytest.approx(
             rows[block, "applied_gain", ""], rel=1e-5
         )
+        assert rows[block, "jacobian_own", "value"] == 0
+        assert rows[block, "jacobian_own", "all"] > 0
+        assert rows[block, "jacobian_others", "value"] > 0
     for point in ("attention_last", "attention_last_train", "attention_mean"):
         matrix = rows[point, "weight"]
         assert len(matrix) == 144 and matrix["3,3"] == 0 and matrix["3,4"] > 0
@@ -210,6 +215,53 @@ def test_the_trace_of_a_masked_diagonal(files):
     assert {"window_onsets", "mean_speed"} <= set(probed.target)
     window = probed[probed.point == "window"].set_index("target").value
     assert window["mean_speed"] > 0.8  # but for missing values, a line in the window
+
+
+@pytest.mark.parametrize(
+    "name", ["p1.00", "p1.30", "p1.10-diagonal-mask", "diagonal-penalty0.50"]
+)
+@pytest.mark.parametrize("form", ["released", "released-no-residual"])
+def test_paths_add_up_to_what_autograd_finds(name, form):
+    operator = parse_operator(name)
+    torch.manual_seed(1)
+    model = load_backbone("traffic", form).build(series(days=4), operator, MODEL).eval()
+    speed, times = torch.randn(3, 1, 12), torch.rand(1, 12)
+    record = Record()
+    model.read(speed, times, record)
+    found = path_norms(model, operator, speed, times)
+    assert len(found) == MODEL["depth"]
+    for block, read, rows in zip(model.blocks, record.inputs, found, strict=True):
+        tokens = read.flatten(0, 1).detach()
+        attention = block.attention
+
+        def attend(x, attention=attention, block=block):
+            output = attention(x.unsqueeze(0))[0][0]
+            return output + x if block.residual else output
+
+        closed = layer_of(block, operator.p)(tokens, bias_of(operator, tokens))
+        plain = torch.stack([attend(one) for one in tokens])
+        torch.testing.assert_close(closed, plain, rtol=1e-4, atol=1e-5)
+        whole = torch.stack(
+            [torch.autograd.functional.jacobian(attend, one) for one in tokens]
+        )  # [N, T, h, T, h]
+        sizes = whole.square().sum((2, 4)).sqrt()
+        own = torch.diagonal(sizes, dim1=1, dim2=2)
+        expected = {
+            ("jacobian_own", "all"): own.mean(),
+            ("jacobian_others", "all"): (sizes.sum() - own.sum()) / (3 * 12 * 11),
+        }
+        told = {(measure, path): value for measure, path, value in rows}
+        for key, value in expected.items():
+            assert told[key] == pytest.approx(float(value), rel=1e-3)
+        if operator.diagonal == "mask":
+            assert told["jacobian_own", "value"] == told["jacobian_own", "key"] == 0
+            assert told["jacobian_own", "query"] > 0
+
+
+def test_what_is_no_norm_has_no_paths():
+    operator = parse_operator("sigmoid")
+    model = CORRECTED.build(series(days=4), operator, MODEL).eval()
+    assert path_norms(model, operator, torch.randn(3, 1, 12), torch.rand(1, 12)) == []
 
 
 def test_the_trace_repeats_itself(files):

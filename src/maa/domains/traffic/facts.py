@@ -50,7 +50,8 @@ def facts(
     for key, cell in runs.groupby(KEYS, sort=False):
         told = dict(zip(KEYS, key, strict=True))
         found = [*_gaps(_of(table, told)), *_recovery(_of(read, told))]
-        found += [*_baselines(cell), *_diagonals(_of(looked, told))]
+        seen = _of(looked, told)
+        found += [*_baselines(cell), *_diagonals(seen), *_paths(seen)]
         length = _ahead(cell)
         front = "" if length == AHEAD else f"ahead{length}."
         rows += [_fact(told, row, front) for row in found]
@@ -138,6 +139,26 @@ def _diagonals(looked: pd.DataFrame) -> Iterator[Row]:
                 for _, one in part.groupby("seed")
             ]
             yield f"diagonal.{name}.{variant}", *_interval(np.array(excess))
+
+
+def _paths(looked: pd.DataFrame) -> Iterator[Row]:
+    """Norms of the Jacobian by path, mean over blocks, and the query path left over."""
+    rows = looked[looked["measure"].isin(["jacobian_own", "jacobian_others"])]
+    keys = ["measure", "target", "variant", "seed"]
+    means = rows.groupby(keys, sort=False)["value"].mean().reset_index()
+    for (measure, path), part in means.groupby(["measure", "target"], sort=False):
+        wide = part.pivot_table(
+            index="seed", columns="variant", values="value", sort=False
+        )
+        for variant in wide:
+            found = wide[variant].dropna().to_numpy()
+            yield f"{measure}.{path}.{variant}", *_interval(found)
+        if (measure, path) == ("jacobian_own", "query") and NONE in wide:
+            kept = wide.div(wide[NONE], axis=0).drop(columns=NONE)
+            kept = kept.dropna(axis=1, how="all")
+            for variant in kept:
+                found = kept[variant].dropna().to_numpy()
+                yield f"query_kept.{variant}", *_interval(found)
 
 
 def _excess(places: pd.Series, weights: NDArray[np.float64]) -> float:

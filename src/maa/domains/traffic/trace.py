@@ -1,9 +1,10 @@
 """What attention does block by block, what it passes on, and what moves the forecast.
 
-Three views of a trained model: the mean matrix of attention (the figure of the paper),
+Four views of a trained model: the mean matrix of attention (the figure of the paper),
 with how much of it lies on the diagonal and what the rows tell about the amount of
-evidence; what a linear probe reads of the targets behind each block; and how much each
-input step moves each output step.
+evidence; by which paths a step moves its own and others' outputs of attention; what a
+linear probe reads of the targets behind each block; and how much each input step moves
+each output step.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +24,9 @@ from maa.attention.rows.entropy import entropy_parts
 from maa.attention.rows.evidence import amplitude_elasticity, log_gain
 from maa.domains.traffic.backbones.layers import Record
 from maa.domains.traffic.jacobian import step_influence
+from maa.domains.traffic.paths import path_norms
 from maa.domains.traffic.reading import SEQUENCES, Trained, restore
+from maa.domains.traffic.windows import Batch
 from maa.errors import UserError
 from maa.probes.inputs import read_targets
 from maa.probes.recovery import recover
@@ -66,7 +69,8 @@ def trace(
           ``entropy_binary`` and ``entropy_rest`` (the diagonal against the rest, and
           within the rest), ``gain`` and ``applied_gain`` (mean of 1/||a||_p, and of
           the weights' sum), ``elasticity`` and ``elasticity_p`` (of all other steps'
-          evidence), and ``r2_linear`` for each target, from the last step's token.
+          evidence), ``r2_linear`` for each target, from the last step's token, and
+          ``jacobian_own`` and ``jacobian_others`` by path, as target (`path_norms`).
         - ``attention_last``, ``attention_last_train`` and ``attention_mean``: the mean
           ``weight`` of row i on key j, as target ``i,j``, of the last block, the same
           with dropout, and of all blocks.
@@ -81,6 +85,7 @@ def trace(
     probe = parse_settings(settings["probe"])
     rows = [
         *_attention(trained, settings),
+        *_paths(trained, operator, settings),
         *_recovery(trained, known, probe),
         *_influence(trained, settings),
     ]
@@ -199,9 +204,23 @@ def _recovery(
             yield point, order, "r2_linear", name, score
 
 
-def _influence(trained: Trained, settings: Mapping[str, Any]) -> Iterator[Row]:
+def _jacobian_windows(trained: Trained, settings: Mapping[str, Any]) -> Batch:
     starts = spaced(trained.windows.starts("validation"), settings["jacobian_windows"])
-    data = trained.windows.at(starts)
+    return trained.windows.at(starts)
+
+
+def _paths(
+    trained: Trained, operator: Operator, settings: Mapping[str, Any]
+) -> Iterator[Row]:
+    data = _jacobian_windows(trained, settings)
+    blocks = path_norms(trained.model, operator, data.speed, data.day_time)
+    for order, found in enumerate(blocks):
+        for measure, path, value in found:
+            yield f"block{order + 1:02d}", order, measure, path, value
+
+
+def _influence(trained: Trained, settings: Mapping[str, Any]) -> Iterator[Row]:
+    data = _jacobian_windows(trained, settings)
     how = settings["probes"], settings["seed"]
     norms = step_influence(trained.model, data.speed, data.day_time, *how)
     for (output, read), value in np.ndenumerate(norms):

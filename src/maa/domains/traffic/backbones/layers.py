@@ -43,11 +43,13 @@ class Record:
     """What a pass leaves behind for those who look; each a list, one entry a block.
 
     Attributes:
+        inputs: float [N, B, T, h], what the block reads.
         logits: float [N * B, T, heads, T].
         weights: the weights as they were applied, of the same shape.
         tokens: float [N, B, T, h], the block's outputs.
     """
 
+    inputs: list[Tensor] = field(default_factory=list)
     logits: list[Tensor] = field(default_factory=list)
     weights: list[Tensor] = field(default_factory=list)
     tokens: list[Tensor] = field(default_factory=list)
@@ -89,12 +91,14 @@ class Block(nn.Module):
             day_time: [B, T, 1].
             record: takes what the attention does, if there is one.
         """
+        read = x
         attended, logits, weights = self.attention(x.flatten(0, 1))
         change = self._change(attended.view_as(x), day_time, 0)
         x = self.norms[0](x + change if self.residual else change)
         mixed = self.graph(x.flatten(1, 2)).view_as(x)
         x = self.norms[1](x + self._change(mixed, day_time, 1))
         if record is not None:
+            record.inputs.append(read)
             record.logits.append(logits)
             record.weights.append(weights)
             record.tokens.append(x)
