@@ -66,7 +66,7 @@ def traces():
 
 def traffic_tables(steps=(3, 6, 12)):
     """Return the tables that exhibits of traffic are made of."""
-    from maa.domains.traffic.facts import NONE, named
+    from maa.domains.traffic.variants import NONE, named
     from maa.inference.gaps import gaps
 
     found = named(measurements(steps))

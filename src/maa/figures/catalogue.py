@@ -75,6 +75,7 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "rows_course": _entry("figure", _COURSE, "audits-course_heads", domain="rows"),
     "traffic_heatmaps": _entry("figure", "traces", "core", "p1.00", "traffic"),
+    "traffic_paths": _entry("figure", "traces", "core", "p1.00", "traffic"),
     "traffic_gaps": _entry("figure", "traffic_gaps", "core", "p1.00", "traffic"),
     "table3": _entry("table", "aggregate", "core"),
     "table4": _entry("table", "statistics", "core"),

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from maa.domains.traffic.variants import named
 from maa.figures.catalogue import needs
 from maa.figures.labels import DATASETS, VARIANTS, label, ordered
 from maa.figures.rows import require
@@ -11,7 +12,7 @@ from maa.figures.style import styled
 
 NEEDS = needs("traffic_heatmaps")
 POINT = "attention_last"
-MODEL, BARE = "released", "-no-residual"
+MODEL = "released"
 
 
 def table(traces: pd.DataFrame) -> pd.DataFrame:
@@ -28,17 +29,12 @@ def table(traces: pd.DataFrame) -> pd.DataFrame:
         UserError: if the released form was not traced.
     """
     rows = require(
-        traces,
+        named(traces[traces["domain"] == "traffic"]),
         "The figure of heat maps",
-        domain="traffic",
         point=POINT,
         measure="weight",
-        backbone=[MODEL, MODEL + BARE],
+        backbone=MODEL,
     )
-    bare = rows["backbone"] == MODEL + BARE
-    plain = rows["operator"] == "p1.00"
-    variant = rows["operator"].mask(plain, "none").mask(plain & bare, "no-residual")
-    rows = rows.assign(variant=variant)[plain | ~bare]
     means = rows.groupby(["dataset", "variant", "target"], sort=False)["value"].mean()
     found = means.reset_index(name="weight")
     found[["row", "key"]] = found.pop("target").str.split(",", expand=True).astype(int)

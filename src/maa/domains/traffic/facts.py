@@ -15,12 +15,11 @@ from statsmodels.stats.weightstats import DescrStatsW
 
 from maa.domains.traffic.baselines import BASELINES
 from maa.domains.traffic.theory import Row, theory
+from maa.domains.traffic.variants import NONE, named
 from maa.inference.gaps import KEYS, gaps
 
 COLUMNS = ["domain", "fact", "dataset", "backbone", "value", "low", "high", "cells"]
-BARE = "-no-residual"
-SOFTMAX, TREATMENT = "p1.00", "p1.10"
-NONE, NO_RESIDUAL = "none", "no-residual"
+TREATMENT = "p1.10"
 ERRORS = ("mae", "rmse", "mape")
 AHEAD = 12
 
@@ -63,15 +62,6 @@ def _fact(told: Mapping[str, Any], row: Row, front: str = "") -> dict[str, Any]:
     name, *numbers = row
     columns = ("value", "low", "high", "cells")
     return {**told, "fact": front + name, **dict(zip(columns, numbers, strict=True))}
-
-
-def named(rows: pd.DataFrame) -> pd.DataFrame:
-    """Name variants of runs; a model without residual is one of the same model."""
-    bare = rows["backbone"].str.endswith(BARE)
-    plain = rows["operator"] == SOFTMAX
-    variant = rows["operator"].mask(plain, NONE).mask(plain & bare, NO_RESIDUAL)
-    backbone = rows["backbone"].str.removesuffix(BARE)
-    return rows.assign(variant=variant, backbone=backbone)[plain | ~bare]
 
 
 def _is_error(name: str) -> bool:
