@@ -314,10 +314,10 @@ def jobs(*parts: Jobs) -> Jobs:
 
 # The study of traffic: the released model with two operators, and with one more on the
 # same cell, and the corrected one as a second grid. Its facts are of all runs, and its
-# table and one of its figures are of these; the other figure shows the traces.
+# table and one of its figures are of these; two more figures show the traces.
 TOLD = {"facts": 1, "figure": 1, "table": 1, "claims": 1}
 NEXT = dict.fromkeys(("collect", *COMPARED), 1) | TOLD
-CURVES, TRACES = {"collect_curves": 1}, {"collect_traces": 1} | TOLD | {"figure": 2}
+CURVES, TRACES = {"collect_curves": 1}, {"collect_traces": 1} | TOLD | {"figure": 3}
 NEXT_ALL = jobs(NEXT, CURVES, TRACES)
 ROAD_DATA = {"prepare": 1, "targets": 1, "collect_supports": 1}
 ROAD_RUNS = trained(2, 1, 2)
